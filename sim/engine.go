@@ -1,0 +1,147 @@
+package sim
+
+import "fmt"
+
+// stallLimit is how many events may fire, or procs be resumed, at one instant
+// before the engine calls it a loop. Ten million is far above any honest burst.
+const stallLimit = 10_000_000
+
+const stallMessage = "no progress: the same instant again and again"
+
+// Mode selects how a run is executed. Every mode must give the same bytes; the
+// slow ones exist so that tests can show it.
+type Mode uint8
+
+const (
+	// Lazy is the normal mode: debts are paid when somebody looks.
+	Lazy Mode = iota
+	// Eager pays each cost at the moment it arises. It finds every forgotten look.
+	Eager
+	// Slow is Lazy without the fast path: every payment goes through the queue.
+	Slow
+)
+
+// Engine owns simulated time. It is not safe for concurrent use: one run, one
+// Engine, one goroutine. Any number of engines may run beside each other.
+type Engine struct {
+	now     Time
+	q       queue
+	mode    Mode
+	ready   []*Proc // resumed before the next event, in order
+	procs   []*Proc
+	stopped bool
+	stall   int
+	fired   uint64
+	running *Proc
+}
+
+// NewEngine returns an engine at time zero.
+func NewEngine(mode Mode) *Engine { return &Engine{mode: mode} }
+
+// Now returns the current instant. A Proc that owes simulated time must pay it
+// before it reads the clock.
+func (e *Engine) Now() Time { return e.now }
+
+// Mode returns how this run is executed.
+func (e *Engine) Mode() Mode { return e.mode }
+
+// Fired returns the number of events fired so far.
+func (e *Engine) Fired() uint64 { return e.fired }
+
+// Horizon returns the instant of the earliest pending event, or Never.
+func (e *Engine) Horizon() Time {
+	if len(e.q.heap) == 0 {
+		return Never
+	}
+	return e.q.heap[0].at
+}
+
+// AdvanceWithin moves time forward by d and reports true if nobody else can act
+// until then; otherwise it changes nothing. The running Proc is the only caller.
+// It is the fast path of paying a debt: no event, no switch.
+func (e *Engine) AdvanceWithin(d Time) bool {
+	t := e.now + d
+	if len(e.q.heap) > 0 && t >= e.q.heap[0].at || e.mode == Slow {
+		return false
+	}
+	e.now = t
+	return true
+}
+
+// Schedule arranges that h.Fire(arg) runs at the given instant, which must not
+// lie in the past. The returned handle is good for Cancel until the event fires.
+func (e *Engine) Schedule(at Time, phase Phase, h Handler, arg uint64) EventID {
+	if at < e.now {
+		panic(fmt.Sprintf("sim: event for %v scheduled at %v", at, e.now))
+	}
+	return e.q.push(at, phase, h, arg)
+}
+
+// Cancel forgets a pending event. It reports false, and does nothing, when the
+// event has fired or was cancelled before.
+func (e *Engine) Cancel(id EventID) bool { return e.q.cancel(id) }
+
+// Ready marks a parked Proc to be resumed before the next event. Procs are
+// resumed in the order of their Ready calls.
+func (e *Engine) Ready(p *Proc) {
+	if p.queued {
+		panic("sim: proc " + p.name + " made ready twice")
+	}
+	p.queued = true
+	e.ready = append(e.ready, p)
+}
+
+// Stop ends Run after the current handler or proc gives up control.
+func (e *Engine) Stop() { e.stopped = true }
+
+// Run executes events and procs until Stop is called or nothing is left to do. A
+// panic in a handler or Proc passes through, wrapped in a Fault that says where
+// and when. Close must be called afterwards in either case.
+func (e *Engine) Run() {
+	for !e.stopped {
+		switch {
+		case len(e.ready) > 0:
+			p := e.ready[0]
+			copy(e.ready, e.ready[1:])
+			e.ready = e.ready[:len(e.ready)-1]
+			p.queued = false
+			if e.stalled(e.now) {
+				panic(&Fault{Component: p.name, At: e.now, Value: stallMessage})
+			}
+			e.running = p
+			p.resume()
+			e.running = nil
+		case len(e.q.heap) > 0:
+			at := e.q.top().at
+			h, arg := e.q.pop()
+			if e.stalled(at) {
+				panic(&Fault{Component: fmt.Sprintf("%T", h), At: at, Value: stallMessage})
+			}
+			e.now = at
+			e.fired++
+			h.Fire(arg)
+		default:
+			return
+		}
+	}
+}
+
+// stalled counts steps at one instant. Many of them are a loop; the caller turns
+// it into a fault that names who loops, instead of a hang.
+func (e *Engine) stalled(at Time) bool {
+	if at != e.now {
+		e.stall = 0
+		return false
+	}
+	e.stall++
+	return e.stall > stallLimit
+}
+
+// Close ends every Proc that has not returned, also those never started. An
+// abandoned coroutine would otherwise keep its stack for ever.
+func (e *Engine) Close() {
+	for _, p := range e.procs {
+		p.stop()
+	}
+	e.procs = nil
+}
