@@ -1,0 +1,123 @@
+package result
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Block is the part of a report that a metric belongs to.
+type Block string
+
+// The blocks, in the order in which reports show them.
+const (
+	BlockThroughput Block = "throughput"
+	BlockReceive    Block = "interrupts, softirqs, polls"
+	BlockLatency    Block = "latency"
+	BlockCPU        Block = "cpu"
+	BlockMemory     Block = "page memory"
+	BlockOther      Block = "other"
+)
+
+// Blocks returns every Block in the order of a report.
+func Blocks() []Block {
+	return []Block{BlockThroughput, BlockReceive, BlockLatency, BlockCPU, BlockMemory, BlockOther}
+}
+
+// A Definition describes a metric that napisim knows by name. A document may
+// hold others; they carry their own unit and direction like any metric.
+type Definition struct {
+	Name   string
+	Unit   string
+	Better Better
+	Block  Block
+	Help   string
+}
+
+// pagePoolPrefix starts the counters of a page_pool, which are named after the
+// kernel's struct page_pool_stats and depend on how the driver uses it.
+const pagePoolPrefix = "page_pool_"
+
+// definitions is in the order of reports and comparisons: what a user asks for
+// first comes first. Busy time has no better direction, since a greedy flow
+// turns every saved cycle into goodput.
+var definitions = []Definition{
+	{"goodput", "bit/s", Higher, BlockThroughput, "payload that applications have read"},
+	{"rx_frames", "frames", Higher, BlockThroughput, "frames that the driver took from its rings"},
+	{"rx_bytes", "B", Higher, BlockThroughput, "bytes of those frames"},
+	{"gro_segments_per_frame", "1", Higher, BlockThroughput, "wire segments in one packet that GRO hands up"},
+	{"acks_sent", "frames", Neither, BlockThroughput, "acknowledgements that the receiver sent"},
+	{"retransmits", "frames", Lower, BlockThroughput, "segments that the sender had to repeat"},
+	{"rx_missed_errors", "frames", Lower, BlockThroughput, "frames that found no free descriptor"},
+	{"rcvbuf_errors", "frames", Lower, BlockThroughput, "packets that found their socket's buffer full"},
+
+	{"interrupts", "1/s", Lower, BlockReceive, "device interrupts taken"},
+	{"frames_per_interrupt", "frames", Higher, BlockReceive, "frames taken for each of them"},
+	{"softirqs", "1/s", Neither, BlockReceive, "entries of the NET_RX softirq"},
+	{"softirq_restarts", "1/s", Neither, BlockReceive, "restarts of the softirq loop"},
+	{"polls", "1/s", Neither, BlockReceive, "calls of a NAPI poll function"},
+	{"work_per_poll", "frames", Neither, BlockReceive, "frames taken in one poll"},
+	{"time_squeeze", "1", Lower, BlockReceive, "net_rx_action ended with work left"},
+	{"ksoftirqd_wakeups", "1/s", Neither, BlockReceive, "softirq work handed to ksoftirqd"},
+	{"context_switches", "1/s", Neither, BlockReceive, "switches between tasks"},
+
+	{"latency_p50", "s", Lower, BlockLatency, "from the wire to the application, median"},
+	{"latency_p90", "s", Lower, BlockLatency, "the same, 90th percentile"},
+	{"latency_p99", "s", Lower, BlockLatency, "the same, 99th percentile"},
+	{"latency_p999", "s", Lower, BlockLatency, "the same, 99.9th percentile"},
+	{"latency_max", "s", Lower, BlockLatency, "the same, largest value"},
+
+	{"cpu_busy", "1", Neither, BlockCPU, "share of time in which the cores did not idle"},
+	{"cpu_softirq", "1", Neither, BlockCPU, "share of time in softirqs, ksoftirqd included"},
+	{"cpu_hardirq", "1", Neither, BlockCPU, "share of time in interrupt handlers"},
+	{"cpu_task", "1", Neither, BlockCPU, "share of time in tasks"},
+
+	{pagePoolPrefix + "alloc_fast", "pages", Neither, BlockMemory, "pages from the pool's cache"},
+	{pagePoolPrefix + "alloc_slow", "pages", Lower, BlockMemory, "pages from the page allocator"},
+	{pagePoolPrefix + "alloc_empty", "pages", Lower, BlockMemory, "cache and ring were both empty"},
+	{pagePoolPrefix + "alloc_refill", "pages", Neither, BlockMemory, "the cache was refilled from the ring"},
+	{pagePoolPrefix + "recycle_cached", "pages", Neither, BlockMemory, "pages returned to the cache"},
+	{pagePoolPrefix + "recycle_cache_full", "pages", Neither, BlockMemory, "the cache had no room for a page"},
+	{pagePoolPrefix + "recycle_ring", "pages", Neither, BlockMemory, "pages returned to the ring"},
+	{pagePoolPrefix + "recycle_ring_full", "pages", Lower, BlockMemory, "the ring had no room for a page"},
+	{pagePoolPrefix + "recycle_released_ref", "pages", Neither, BlockMemory, "pages given up because somebody held them"},
+}
+
+// Definitions returns the metrics that napisim knows by name, in the order in
+// which reports show them.
+func Definitions() []Definition { return slices.Clone(definitions) }
+
+// Lookup finds the definition of a metric. For a name that is not known, ok is
+// false and the definition only says in which block to show it.
+func Lookup(name string) (d Definition, ok bool) {
+	if i := rank(name); i < len(definitions) {
+		return definitions[i], true
+	}
+	d = Definition{Name: name, Block: BlockOther}
+	switch {
+	case strings.HasPrefix(name, pagePoolPrefix):
+		d.Block = BlockMemory
+	case strings.HasPrefix(name, "latency_"):
+		d.Block = BlockLatency
+	case strings.HasPrefix(name, "cpu_"):
+		d.Block = BlockCPU
+	}
+	return d, false
+}
+
+// CompareNames orders metric names as reports show them: known ones in their
+// fixed order, then all others by the alphabet. It suits slices.SortFunc.
+func CompareNames(a, b string) int {
+	if byRank := rank(a) - rank(b); byRank != 0 {
+		return byRank
+	}
+	return strings.Compare(a, b)
+}
+
+// rank is a name's place in definitions, or one past them all.
+func rank(name string) int {
+	i := slices.IndexFunc(definitions, func(d Definition) bool { return d.Name == name })
+	if i < 0 {
+		return len(definitions)
+	}
+	return i
+}
