@@ -1,0 +1,75 @@
+package model
+
+// DropReason says why a frame, segment or skb ended without reaching an
+// application. Every loss has exactly one.
+type DropReason uint8
+
+// The reasons, in the order in which a packet meets them.
+const (
+	// DropWire is a loss that the scenario's link script asked for.
+	DropWire DropReason = iota
+	// DropRxMissed is a frame that found no free receive descriptor.
+	DropRxMissed
+	// DropXDP is a frame dropped by the XDP program before an skb existed.
+	DropXDP
+	// DropBacklog is an skb that found the per-CPU backlog full.
+	DropBacklog
+	// DropUDPNoPorts is a datagram for which no socket is bound.
+	DropUDPNoPorts
+	// DropUDPRcvbuf is a datagram that found its socket's receive buffer full.
+	DropUDPRcvbuf
+	// DropTCPBacklog is a segment that found the backlog of a locked socket full.
+	DropTCPBacklog
+	// DropTCPRcvQ is a segment refused because receive memory was used up.
+	DropTCPRcvQ
+	// DropTCPOfo is an out-of-order segment pruned to make room.
+	DropTCPOfo
+	// DropTCPOld is a segment that carried nothing new (a spurious retransmission).
+	DropTCPOld
+	// DropTCPWindow is a segment beyond the advertised window.
+	DropTCPWindow
+
+	// NumDropReasons is the number of reasons.
+	NumDropReasons
+)
+
+// dropText describes a reason for people: where it happens, what it is called and
+// which Linux counter a user would see move.
+var dropText = [NumDropReasons]struct{ name, place, counter string }{
+	DropWire:       {"wire", "link", "(none: lost before the NIC)"},
+	DropRxMissed:   {"rx_missed", "NIC RX ring", "rx_missed_errors (ip -s -s link; ethtool -S)"},
+	DropXDP:        {"xdp_drop", "driver, XDP", "rx_xdp_drop (ethtool -S)"},
+	DropBacklog:    {"cpu_backlog", "softnet backlog", "softnet_stat column 2 (dropped)"},
+	DropUDPNoPorts: {"no_socket", "UDP demultiplexing", "UdpNoPorts (nstat)"},
+	DropUDPRcvbuf:  {"socket_rcvbuff", "UDP receive buffer", "UdpRcvbufErrors (nstat)"},
+	DropTCPBacklog: {"socket_backlog", "TCP socket backlog", "TcpExtTCPBacklogDrop (nstat)"},
+	DropTCPRcvQ:    {"proto_mem", "TCP receive queue", "TcpExtTCPRcvQDrop (nstat)"},
+	DropTCPOfo:     {"tcp_ofo_queue_prune", "TCP out-of-order queue", "TcpExtOfoPruned (nstat)"},
+	DropTCPOld:     {"tcp_old_data", "TCP receive", "TcpExtTCPDSACKOldSent (nstat)"},
+	DropTCPWindow:  {"tcp_overwindow", "TCP receive", "(window violation, no counter)"},
+}
+
+// String returns the reason's name, close to that of enum skb_drop_reason.
+func (r DropReason) String() string { return dropText[r].name }
+
+// Place returns where in the path the reason applies.
+func (r DropReason) Place() string { return dropText[r].place }
+
+// Counter returns the Linux counter that such a loss would bump, and the tool that
+// shows it.
+func (r DropReason) Counter() string { return dropText[r].counter }
+
+// Losses counts packets by reason. A superframe counts its segments.
+type Losses [NumDropReasons]int64
+
+// Add counts n packets lost for reason r.
+func (l *Losses) Add(r DropReason, n int) { l[r] += int64(n) }
+
+// Total returns the packets lost for any reason.
+func (l *Losses) Total() int64 {
+	var t int64
+	for _, n := range l {
+		t += n
+	}
+	return t
+}

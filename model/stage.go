@@ -1,0 +1,138 @@
+package model
+
+import (
+	"fmt"
+
+	"napisim/sim"
+)
+
+// Stage is a named piece of work that costs CPU time. Its cost comes from the
+// platform; the code that does the work only names it.
+type Stage uint8
+
+// The stages, in the order of the receive path. Each is documented in stageText.
+const (
+	StageHardirqEntry Stage = iota
+	StageHardirqExit
+	StageTick
+	StageIPI
+	StageIRQHandler
+	StageNAPISchedule
+	StageSoftirqEntry
+	StageSoftirqExit
+	StageTimerSoftirq
+	StageNetRXAction
+	StageNAPIPoll
+	StageRingLook
+	StageRXDescriptor
+	StageDMASync
+	StageDMASyncByte
+	StageXDP
+	StageSKBBuild
+	StageSKBFree
+	StagePageFast
+	StagePageRing
+	StagePageSlow
+	StageRefill
+	StageDoorbell
+	StageTXCompletion
+	StageNAPIComplete
+	StageIRQUnmask
+	StageGROReceive
+	StageGROMerge
+	StageGROFlush
+	StageListReceive
+	StageNetifReceive
+	StageIPReceive
+	StageTCPReceive
+	StageTCPSegment
+	StageUDPReceive
+	StageTCPAck
+	StageDevXmit
+	StageSockWakeup
+	StageContextSwitch
+	StageSyscall
+	StageRecvmsg
+	StageRecvSKB
+	StageCopyByte
+	StageAppRead
+
+	// NumStages is the number of stages.
+	NumStages
+)
+
+// stageText gives each stage the name it has in platform files and says what work
+// it stands for. perByte stages are charged per byte, the others per occurrence.
+var stageText = [NumStages]struct {
+	name, doc string
+	perByte   bool
+}{
+	StageHardirqEntry:  {"hardirq_entry", "interrupt entry: exception, register save, irq_enter, flow handler", false},
+	StageHardirqExit:   {"hardirq_exit", "irq_exit and return from the exception", false},
+	StageTick:          {"tick", "timer interrupt: timekeeping, scheduler_tick", false},
+	StageIPI:           {"ipi", "sending one inter-processor interrupt", false},
+	StageIRQHandler:    {"irq_handler", "the driver's interrupt handler: read, mask and acknowledge over MMIO", false},
+	StageNAPISchedule:  {"napi_schedule", "napi_schedule: state change, list insertion, raise", false},
+	StageSoftirqEntry:  {"softirq_entry", "__do_softirq up to its first vector, or one restart", false},
+	StageSoftirqExit:   {"softirq_exit", "leaving __do_softirq", false},
+	StageTimerSoftirq:  {"timer_softirq", "one expired timer in the TIMER softirq", false},
+	StageNetRXAction:   {"net_rx_action", "net_rx_action without its polls: splices, limits, tail", false},
+	StageNAPIPoll:      {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},
+	StageRingLook:      {"ring_look", "one look at a descriptor that turns out not to be filled", false},
+	StageRXDescriptor:  {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},
+	StageDMASync:       {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},
+	StageDMASyncByte:   {"dma_sync_byte", "DMA sync per byte where caches are not coherent", true},
+	StageXDP:           {"xdp", "running the XDP program on one frame", false},
+	StageSKBBuild:      {"skb_build", "allocating and initialising one skb (build_skb)", false},
+	StageSKBFree:       {"skb_free", "freeing one skb, pages not included", false},
+	StagePageFast:      {"page_fast", "one page through the page_pool cache", false},
+	StagePageRing:      {"page_ring", "one page through the page_pool ring (either direction)", false},
+	StagePageSlow:      {"page_slow", "one page from or to the page allocator, DMA map included", false},
+	StageRefill:        {"refill", "making one descriptor ready for the NIC again", false},
+	StageDoorbell:      {"doorbell", "one doorbell write over MMIO", false},
+	StageTXCompletion:  {"tx_completion", "reclaiming one transmitted frame, skb free included", false},
+	StageNAPIComplete:  {"napi_complete", "napi_complete_done", false},
+	StageIRQUnmask:     {"irq_unmask", "enabling the device's interrupt over MMIO", false},
+	StageGROReceive:    {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},
+	StageGROMerge:      {"gro_merge", "skb_gro_receive: appending one segment", false},
+	StageGROFlush:      {"gro_flush", "completing one held skb: lengths, checksum, hand-over", false},
+	StageListReceive:   {"list_receive", "netif_receive_skb_list_internal, fixed part per list", false},
+	StageNetifReceive:  {"netif_receive", "__netif_receive_skb_core for one skb", false},
+	StageIPReceive:     {"ip_receive", "ip_rcv, routing and local delivery for one skb", false},
+	StageTCPReceive:    {"tcp_receive", "tcp_v4_rcv and tcp_rcv_established for one skb", false},
+	StageTCPSegment:    {"tcp_segment", "what a superframe costs more per merged segment in TCP and its queues", false},
+	StageUDPReceive:    {"udp_receive", "udp_rcv: lookup, checks, queueing of one datagram", false},
+	StageTCPAck:        {"tcp_ack", "building one ACK and sending it down to the driver", false},
+	StageDevXmit:       {"dev_xmit", "ndo_start_xmit of one frame: map, descriptor, doorbell", false},
+	StageSockWakeup:    {"sock_wakeup", "sock_def_readable and try_to_wake_up of a sleeping reader", false},
+	StageContextSwitch: {"context_switch", "one switch between tasks, scheduler included", false},
+	StageSyscall:       {"syscall", "entering and leaving the kernel for one system call", false},
+	StageRecvmsg:       {"recvmsg", "recvmsg without its data: socket lock, checks, release", false},
+	StageRecvSKB:       {"recv_skb", "taking one skb off a socket queue, free included", false},
+	StageCopyByte:      {"copy_byte", "copying one byte to user space", true},
+	StageAppRead:       {"app_read", "the application's own work per read call", false},
+}
+
+// String returns the stage's name in platform files.
+func (s Stage) String() string { return stageText[s].name }
+
+// Doc says what work the stage stands for.
+func (s Stage) Doc() string { return stageText[s].doc }
+
+// PerByte reports whether the stage is charged per byte.
+func (s Stage) PerByte() bool { return stageText[s].perByte }
+
+// ParseStage returns the stage of that name.
+func ParseStage(name string) (Stage, error) {
+	for s := range NumStages {
+		if stageText[s].name == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown cost stage %q", name)
+}
+
+// Costs is the price list of a core: simulated time per occurrence (or per byte)
+// of each stage. Prices are integers, rounded once when the list is made, so that
+// no float is on the time path.
+type Costs [NumStages]sim.Time
