@@ -74,7 +74,7 @@ race:
 	fi
 
 fuzz: ## each fuzz target for FUZZTIME
-	@{ grep -rHo --include='*_test.go' --exclude-dir='.*' '^func Fuzz[A-Za-z0-9_]*' . || true; } | sort | \
+	@{ grep -rHo --include='*_test.go' --exclude-dir='.?*' '^func Fuzz[A-Za-z0-9_]*' . || true; } | sort | \
 	while IFS=: read -r file name; do \
 		name=$${name#func }; echo "fuzz $$name in $$(dirname "$$file")"; \
 		go test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")" </dev/null; \

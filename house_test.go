@@ -376,7 +376,7 @@ func TestTracesCanFail(t *testing.T) {
 		"b/c.go":      "// from " + "proxy." + "golang.org",
 		"d":           home,
 		"e.png":       home + "\x00",
-		"f.md":        "net/home/x ./home/x ../work/y https://example.org/home/x /proc/net and framework/x",
+		"f.md":        "net/home/x ./home/x ../home/y https://example.org/home/x /proc/net and framework/x",
 		".git/config": home,
 		".tools/x":    home,
 	}))
