@@ -39,21 +39,17 @@ func Split(value float64, unit string) (number, scaled string) {
 }
 
 // Interval writes mean ± half with one unit. The half width gets two significant
-// digits and the mean as many decimals, since further digits would be noise. An
-// undefined half width is left out; with a zero one the mean gets four digits.
+// digits and the mean as many decimals, since further digits would be noise. A
+// half width that is zero or undefined is left out, and the mean gets four digits.
 func Interval(mean, half float64, unit string) (number, scaled string) {
-	if math.IsNaN(half) {
+	if !(half > 0) {
 		s := scaleOf(mean, unit)
 		return trim(fixed(mean/s.factor, decimals(mean/s.factor, valueDigits+1))), s.unit
 	}
 	s := scaleOf(max(math.Abs(mean), half), unit)
 	mean, half = mean/s.factor, half/s.factor
-	places := decimals(mean, valueDigits+1)
-	if half > 0 {
-		places = min(decimals(half, intervalDigits), decimals(max(math.Abs(mean), half), maxDigits))
-		return fixed(mean, places) + " ± " + fixed(half, places), s.unit
-	}
-	return trim(fixed(mean, places)) + " ± 0", s.unit
+	places := min(decimals(half, intervalDigits), decimals(max(math.Abs(mean), half), maxDigits))
+	return fixed(mean, places) + " ± " + fixed(half, places), s.unit
 }
 
 // Percent writes a fraction as a percentage with at most three digits.
