@@ -1,0 +1,320 @@
+package cpu
+
+import (
+	"fmt"
+
+	"napisim/model"
+	"napisim/sim"
+)
+
+// Context is what a core's time is charged to.
+type Context uint8
+
+// The contexts. Softirqs that run in ksoftirqd are charged to Ksoftirqd, so that
+// Softirq is only what interrupts and tasks have to run in passing.
+const (
+	Idle Context = iota
+	User
+	System
+	Hardirq
+	Softirq
+	Ksoftirqd
+
+	NumContexts
+)
+
+// String returns the context's name in results.
+func (x Context) String() string {
+	return [...]string{"idle", "user", "system", "hardirq", "softirq", "ksoftirqd"}[x]
+}
+
+// Softirqs is what a core needs of the softirq layer: kernel/softirq.c seen from
+// interrupt exit, from local_bh_enable and from the timer tick.
+type Softirqs interface {
+	// Pending reports whether any vector is pending (local_softirq_pending).
+	Pending() bool
+	// InvokeSoftirq is called at the end of irq_exit when vectors are pending, with
+	// interrupts off; it returns with interrupts off.
+	InvokeSoftirq()
+	// DoSoftirq is called when the last local_bh_enable finds vectors pending.
+	DoSoftirq()
+	// RaiseTimer raises the TIMER vector from the tick, with interrupts off.
+	RaiseTimer()
+}
+
+// parking says why a core's coroutine is parked.
+type parking uint8
+
+const (
+	notParked parking = iota
+	paying            // waits for the end of a debt
+	idling            // waits for an interrupt
+)
+
+// looksWithoutProgress is how many looks may find the clock unmoved before the
+// core calls it a loop that does not end.
+const looksWithoutProgress = 1_000_000
+
+// Core is one processor. Its methods are called by code that runs on it, with the
+// exceptions noted.
+type Core struct {
+	// ID is the CPU number.
+	ID int
+
+	m     *Machine
+	eng   *sim.Engine
+	phase sim.Phase
+	costs model.Costs
+	soft  Softirqs
+
+	// The debt and the wait for its end.
+	debt       sim.Time
+	owing      sim.Time // debts that wait in the queue or in preempted tasks
+	parked     parking
+	since      sim.Time // start of the time not yet charged
+	completion sim.EventID
+	idleLooks  int
+	lastLook   sim.Time
+
+	// The state that Linux keeps in preempt_count and the flags register.
+	ctx        Context
+	outer      Context // what the outermost hard interrupt interrupted
+	irqsOff    bool
+	hardirqs   int
+	serving    bool
+	bhOff      int
+	preemptOff int
+
+	lines   []*Line
+	pending uint64
+	resched *Line
+	timer   *Line
+
+	cur, idle   *Task
+	needResched bool
+	fair        fairQueue
+	rt          []*Task
+	wakeList    []*Task
+	rescheduled bool // a rescheduling interrupt is on its way
+
+	tickOffset  sim.Time
+	tickEvent   sim.EventID
+	tickStopped bool
+	timers      timerList
+
+	account [NumContexts]sim.Time
+	sampled [NumContexts]int64
+	spent   [model.NumStages]int64
+	worked  sim.Time
+	irqTime sim.Time
+	started sim.Time
+	stats   Stats
+}
+
+// Stats are the counters of one core.
+type Stats struct {
+	// ContextSwitches counts task switches, as nr_switches of the runqueue.
+	ContextSwitches int64
+	// Interrupts counts hard interrupts taken, ticks and IPIs included.
+	Interrupts int64
+	// Ticks counts timer interrupts.
+	Ticks int64
+	// IPIs counts rescheduling interrupts taken.
+	IPIs int64
+}
+
+// Machine returns the machine that the core belongs to.
+func (c *Core) Machine() *Machine { return c.m }
+
+// Now returns the current instant; the caller must have looked.
+func (c *Core) Now() sim.Time { return c.eng.Now() }
+
+// SetSoftirqs installs the softirq layer of this core. It is called once, by the
+// builder, before the run.
+func (c *Core) SetSoftirqs(s Softirqs) { c.soft = s }
+
+// Spend adds the cost of one occurrence of s to the core's debt.
+func (c *Core) Spend(s model.Stage) {
+	c.debt += c.costs[s]
+	c.spent[s]++
+	if c.eng.Mode() == sim.Eager {
+		c.Look()
+	}
+}
+
+// SpendN adds the cost of n occurrences, or of n bytes for a stage per byte.
+func (c *Core) SpendN(s model.Stage, n int) {
+	c.debt += c.costs[s] * sim.Time(n)
+	c.spent[s] += int64(n)
+	if c.eng.Mode() == sim.Eager {
+		c.Look()
+	}
+}
+
+// Work adds time that the scenario states itself, such as a CPU hog's.
+func (c *Core) Work(d sim.Time) {
+	c.debt += d
+	c.worked += d
+	if c.eng.Mode() == sim.Eager {
+		c.Look()
+	}
+}
+
+// Look pays the debt: simulated time moves on, whatever other actors do until then
+// is done, and interrupts that fall due are taken. When it returns the clock is
+// right and shared state may be read and written.
+func (c *Core) Look() {
+	if c.eng.AdvanceWithin(c.debt) {
+		if c.debt == 0 {
+			c.looked()
+			return
+		}
+		c.account[c.ctx] += c.debt
+		c.debt = 0
+		return
+	}
+	c.payInQueue()
+}
+
+// looked notices loops that look at the world for ever without spending time.
+func (c *Core) looked() {
+	if now := c.eng.Now(); now != c.lastLook {
+		c.lastLook, c.idleLooks = now, 0
+	}
+	if c.idleLooks++; c.idleLooks > looksWithoutProgress {
+		panic(fmt.Sprintf("cpu%d: task %s looks again and again without spending time", c.ID, c.cur.Name))
+	}
+}
+
+// payInQueue pays a debt that reaches the horizon: the completion becomes an event
+// and the core parks until it fires or an interrupt arrives.
+func (c *Core) payInQueue() {
+	remain := c.debt
+	c.debt = 0
+	c.owing += remain
+	for {
+		due := c.eng.Now() + remain
+		c.since = c.eng.Now()
+		c.parked = paying
+		c.completion = c.eng.Schedule(due, c.phase, c, argCompletion)
+		c.cur.proc.Park()
+		c.settle()
+		remain = due - c.eng.Now()
+		if c.pending == 0 || c.irqsOff {
+			if remain == 0 {
+				return
+			}
+			continue
+		}
+		c.deliver()
+		if c.eng.AdvanceWithin(remain) {
+			c.account[c.ctx] += remain
+			c.owing -= remain
+			return
+		}
+	}
+}
+
+// The arguments of the core's events.
+const (
+	argCompletion = iota
+	argTick
+	argIPI
+	argTimer
+)
+
+// Fire handles the core's own events; the engine calls it.
+func (c *Core) Fire(arg uint64) {
+	switch arg {
+	case argCompletion:
+		c.parked = notParked
+		c.eng.Ready(c.cur.proc)
+	case argTick:
+		c.tickEvent = c.eng.Schedule(c.eng.Now()+c.m.tick, c.phase, c, argTick)
+		c.Raise(c.timer)
+	case argIPI:
+		c.Raise(c.resched)
+	case argTimer:
+		c.timers.event = 0
+		c.Raise(c.timer)
+	}
+}
+
+// Settle charges the time since the core parked to its context, so that the books
+// are right at the current instant. It is called in the engine's context, where
+// every core is parked: at the end of the warm-up and of the run.
+func (c *Core) Settle() {
+	if c.parked != notParked {
+		c.settle()
+	}
+}
+
+func (c *Core) settle() {
+	elapsed := c.eng.Now() - c.since
+	c.since = c.eng.Now()
+	c.account[c.ctx] += elapsed
+	if c.ctx != Idle {
+		c.owing -= elapsed
+	}
+}
+
+// Enter pays the debt and charges what follows to x; it returns the context that
+// Leave must be given back.
+func (c *Core) Enter(x Context) (prev Context) {
+	c.Look()
+	prev = c.ctx
+	c.ctx = x
+	return prev
+}
+
+// Leave pays the debt of the present context and goes back to prev.
+func (c *Core) Leave(prev Context) {
+	c.Look()
+	c.ctx = prev
+}
+
+// NeedResched reports whether a task switch is due; the caller must have looked.
+func (c *Core) NeedResched() bool { return c.needResched }
+
+// Current returns the task whose context the core is in.
+func (c *Core) Current() *Task { return c.cur }
+
+// Account returns the time charged to each context since the start.
+func (c *Core) Account() [NumContexts]sim.Time { return c.account }
+
+// Sampled returns how many ticks found the core in each context: what top shows
+// where CPU time is accounted by ticks.
+func (c *Core) Sampled() [NumContexts]int64 { return c.sampled }
+
+// Spent returns how often (or for how many bytes) each stage was charged.
+func (c *Core) Spent() [model.NumStages]int64 { return c.spent }
+
+// Worked returns the time charged through Work.
+func (c *Core) Worked() sim.Time { return c.worked }
+
+// Costs returns the core's price list.
+func (c *Core) Costs() model.Costs { return c.costs }
+
+// Stats returns the core's counters.
+func (c *Core) Stats() Stats { return c.stats }
+
+// Check holds the books against each other after Settle: the contexts add up to
+// the time that has passed, and what was spent equals what was charged as busy
+// plus what is still owed.
+func (c *Core) Check() error {
+	var all sim.Time
+	for _, d := range c.account {
+		all += d
+	}
+	if now := c.eng.Now() - c.started; all != now {
+		return fmt.Errorf("cpu%d: contexts add up to %v of %v", c.ID, all, now)
+	}
+	spent := c.worked
+	for s, n := range c.spent {
+		spent += c.costs[s] * sim.Time(n)
+	}
+	if busy := all - c.account[Idle]; spent != busy+c.debt+c.owing {
+		return fmt.Errorf("cpu%d: spent %v, but charged %v and owes %v", c.ID, spent, busy, c.debt+c.owing)
+	}
+	return nil
+}
