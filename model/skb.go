@@ -27,6 +27,9 @@ type PageReturner interface {
 // Ownership is exclusive: who holds the pointer frees it (SKBPool.Put) or hands it
 // on, and does not touch it afterwards.
 type SKB struct {
+	// ID tells skbs apart in traces, where the kernel prints a hashed pointer. It is
+	// that of the struct: a freed and reused skb has the same one, as in the kernel.
+	ID int64
 	// Frame is the first segment. Flags collect the PSH and FIN of merged ones.
 	Frame Frame
 	// Segs is the number of segments merged into this skb; 1 for a plain packet.
@@ -175,6 +178,7 @@ func (l *SKBList) Append(other *SKBList) {
 type SKBPool struct {
 	free SKBList
 	live int
+	made int64
 }
 
 // Get returns a zeroed skb that the caller owns.
@@ -183,13 +187,14 @@ func (p *SKBPool) Get() *SKB {
 	if s := p.free.PopFront(); s != nil {
 		return s
 	}
-	return &SKB{Arrivals: make([]sim.Time, 0, 1)}
+	p.made++
+	return &SKB{ID: p.made, Arrivals: make([]sim.Time, 0, 1)}
 }
 
 // Put takes s back. Its pages must have been returned before.
 func (p *SKBPool) Put(s *SKB) {
 	p.live--
-	*s = SKB{Arrivals: s.Arrivals[:0]}
+	*s = SKB{ID: s.ID, Arrivals: s.Arrivals[:0]}
 	p.free.PushBack(s)
 }
 

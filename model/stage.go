@@ -22,7 +22,9 @@ const (
 	StageSoftirqExit
 	StageTimerSoftirq
 	StageNetRXAction
+	StageNetRXTail
 	StageNAPIPoll
+	StageNAPIPollTail
 	StageRingLook
 	StageRXDescriptor
 	StageDMASync
@@ -76,8 +78,10 @@ var stageText = [NumStages]struct {
 	StageSoftirqEntry:  {"softirq_entry", "__do_softirq up to its first vector, or one restart", false},
 	StageSoftirqExit:   {"softirq_exit", "leaving __do_softirq", false},
 	StageTimerSoftirq:  {"timer_softirq", "one expired timer in the TIMER softirq", false},
-	StageNetRXAction:   {"net_rx_action", "net_rx_action without its polls: splices, limits, tail", false},
+	StageNetRXAction:   {"net_rx_action", "net_rx_action up to its first poll", false},
+	StageNetRXTail:     {"net_rx_tail", "from the last look at the poll list to the end of the NET_RX vector", false},
 	StageNAPIPoll:      {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},
+	StageNAPIPollTail:  {"napi_poll_tail", "from the driver's return to net_rx_action's next look at its lists", false},
 	StageRingLook:      {"ring_look", "one look at a descriptor that turns out not to be filled", false},
 	StageRXDescriptor:  {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},
 	StageDMASync:       {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},
