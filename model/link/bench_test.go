@@ -1,0 +1,23 @@
+package link_test
+
+import (
+	"testing"
+
+	"napisim/model"
+	"napisim/model/link"
+	"napisim/model/traffic"
+	"napisim/model/unit"
+	"napisim/sim"
+)
+
+func BenchmarkPop(b *testing.B) {
+	cfg := traffic.DefaultConfig(sim.Never)
+	cfg.Rate = 10 * unit.Mpps
+	p := link.NewPipe(link.Config{Rate: 10 * unit.Gbps})
+	p.Attach(traffic.New(cfg, 1, "bench"))
+	var f model.Frame
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Pop(p.NextArrival(), &f)
+	}
+}
