@@ -205,8 +205,8 @@ func (sd *Softnet) tracePoll(n *NAPI, work int) {
 	}
 }
 
-// core returns the core on which the NAPI is being polled.
-func (n *NAPI) core() *cpu.Core { return n.sd.core }
+// Core returns the core on which the NAPI is being polled.
+func (n *NAPI) Core() *cpu.Core { return n.sd.core }
 
 // napiList is a FIFO of NAPIs linked through themselves, as the poll lists are.
 type napiList struct{ head, tail *NAPI }

@@ -9,7 +9,7 @@ import (
 // GROReceive is napi_gro_receive: the driver hands up one packet, which is merged,
 // held or passed on. It takes s over. It runs inside the driver's poll.
 func (n *NAPI) GROReceive(s *model.SKB) {
-	c := n.core()
+	c := n.Core()
 	n.traceGRO(s)
 	if n.gro == nil {
 		n.sd.b.groNormal.Receive(n, s)
@@ -30,14 +30,14 @@ func (n *NAPI) GROReceive(s *model.SKB) {
 // Complete is napi_gro_complete: GRO has finished a superframe, which goes where
 // the version sends it. The GRO table calls it; it takes s over.
 func (n *NAPI) Complete(s *model.SKB) {
-	n.core().Spend(model.StageGROFlush)
+	n.Core().Spend(model.StageGROFlush)
 	n.sd.b.groNormal.Complete(n, s)
 }
 
 // groFlush is napi_gro_flush.
 func (n *NAPI) groFlush(oldOnly bool) {
 	if n.gro != nil && n.gro.Held() > 0 {
-		c := n.core()
+		c := n.Core()
 		c.Look()
 		n.gro.Flush(oldOnly, c.Machine().Jiffies())
 	}
@@ -90,7 +90,7 @@ func (sd *Softnet) count(s *model.SKB) {
 
 // traceGRO emits napi_gro_receive_entry.
 func (n *NAPI) traceGRO(s *model.SKB) {
-	c := n.core()
+	c := n.Core()
 	if c.Machine().Trace == nil {
 		return
 	}

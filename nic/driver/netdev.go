@@ -1,0 +1,237 @@
+package driver
+
+import (
+	"fmt"
+
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/nic"
+	"napisim/sim/trace"
+	"napisim/softirq"
+	"napisim/softirq/gro"
+)
+
+// txQueueLen is the length of the qdisc behind a full transmit ring (txqueuelen).
+const txQueueLen = 1000
+
+// Config describes an interface as a driver brings it up.
+type Config struct {
+	// Name is the interface's name.
+	Name string
+	// Buffer is the size of one receive buffer in bytes, which a received skb is
+	// charged for: 4096 with a page per frame, 2048 with half a page.
+	Buffer int
+	// XDPDrop lets an XDP program drop every frame before an skb is made.
+	XDPDrop bool
+	// Pool is the page_pool of the receive ring.
+	Pool PagePoolConfig
+	// GRO configures GRO; nil turns it off (ethtool -K gro off).
+	GRO *gro.Config
+	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
+	RXIRQ, TXIRQ int
+	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
+	RXCPU, TXCPU int
+}
+
+// Validate returns every fault of the configuration.
+func (c *Config) Validate() []error {
+	faults := c.Pool.Validate()
+	if c.Buffer < model.MinFrame || c.Buffer > 65536 {
+		faults = append(faults, fmt.Errorf("buffer: %d is not between %d and 65536", c.Buffer, model.MinFrame))
+	}
+	if c.GRO != nil {
+		if err := c.GRO.Validate(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return faults
+}
+
+// Host is what an interface needs of the machine it is plugged into.
+type Host struct {
+	Machine  *cpu.Machine
+	Softnets []*softirq.Softnet // by core
+	SKBs     *model.SKBPool
+	Losses   *model.Losses
+}
+
+// Netdev is an interface: what the drivers have in common.
+type Netdev struct {
+	cfg   Config
+	host  Host
+	dev   *nic.Device
+	rx    *nic.RXRing
+	tx    *nic.TXRing
+	pool  *PagePool
+	napi  *softirq.NAPI // polls the receive ring
+	lines []*cpu.Line
+	qdisc []model.Segment
+	stats Stats
+}
+
+// Stats are the counters of a driver beside those of its device.
+type Stats struct {
+	// XDPDropped counts frames that the XDP program dropped.
+	XDPDropped int64
+	// TXQueued counts segments that found the transmit ring full and waited,
+	// TXDropped those that found the queue full too.
+	TXQueued, TXDropped int64
+}
+
+func newNetdev(cfg Config, host Host, dev *nic.Device) *Netdev {
+	d := &Netdev{cfg: cfg, host: host, dev: dev, rx: dev.RX(0), tx: dev.TX(0)}
+	d.pool = NewPagePool(cfg.Pool, cfg.Buffer, host.Machine.Cores, func() int { return d.napi.ListOwner() })
+	return d
+}
+
+// open posts the receive ring and enables the interrupts (ndo_open), before the run.
+func (d *Netdev) open() {
+	d.pool.Prefill(d.rx.Size())
+	d.rx.Refill(0, d.rx.Size())
+	for _, v := range d.dev.Vectors() {
+		v.Unmask(0)
+	}
+}
+
+// connect leads a vector to a core and calls handler there for each interrupt.
+func (d *Netdev) connect(v *nic.Vector, cpuID, irq int, name string, handler func(*cpu.Core)) {
+	l := d.host.Machine.Cores[cpuID].NewLine(irq, name, handler)
+	v.Connect(l)
+	d.lines = append(d.lines, l)
+}
+
+// Device returns the interface's device, NAPI its receive NAPI, Pool its page_pool.
+func (d *Netdev) Device() *nic.Device { return d.dev }
+
+// NAPI returns the NAPI that polls the receive ring.
+func (d *Netdev) NAPI() *softirq.NAPI { return d.napi }
+
+// Pool returns the interface's page_pool.
+func (d *Netdev) Pool() *PagePool { return d.pool }
+
+// Lines returns the interface's interrupt lines.
+func (d *Netdev) Lines() []*cpu.Line { return d.lines }
+
+// Stats returns the driver's counters.
+func (d *Netdev) Stats() Stats { return d.stats }
+
+// receive takes up to budget frames off the ring and hands them up, in the poll of n on core
+// c. The device is looked at only when no frame is known to be there: a filled
+// descriptor stays filled.
+func (d *Netdev) receive(c *cpu.Core, budget int, each func(taken int)) (work int) {
+	for work < budget {
+		if d.rx.Filled() == 0 && !d.pull(c) {
+			c.Spend(model.StageRingLook)
+			break
+		}
+		if d.cfg.XDPDrop {
+			n := min(d.rx.Filled(), budget-work)
+			d.xdpDrop(c, n)
+			work += n
+			each(n)
+			continue
+		}
+		d.receiveOne(c)
+		work++
+		each(1)
+	}
+	return work
+}
+
+// pull reads the next descriptor; it reports whether that is filled.
+func (d *Netdev) pull(c *cpu.Core) bool {
+	c.Look()
+	before := d.rx.Missed()
+	d.rx.Pull(c.Now())
+	if n := d.rx.Missed() - before; n > 0 && c.Recording() {
+		e := c.Event(trace.RxMissed)
+		e.B, e.S = n, d.cfg.Name
+		c.Emit(e)
+	}
+	return d.rx.Filled() > 0
+}
+
+// receiveOne builds an skb around the next frame's page and gives it to GRO.
+func (d *Netdev) receiveOne(c *cpu.Core) {
+	f := d.rx.Take()
+	c.Spend(model.StageRXDescriptor)
+	c.Spend(model.StageDMASync)
+	c.SpendN(model.StageDMASyncByte, int(f.Len))
+	c.Spend(model.StageSKBBuild)
+	s := d.host.SKBs.Get()
+	s.Frame = *f
+	s.Segs = 1
+	s.Payload = int(f.Payload)
+	s.LastSeg = int(f.Payload)
+	s.Truesize = d.cfg.Buffer + model.SKBHead
+	s.Pages = 1
+	s.Pool = d.pool
+	s.Arrivals = append(s.Arrivals, f.Arrival)
+	d.napi.GROReceive(s)
+}
+
+// xdpDrop runs the XDP program on the next n frames, which drops them; their pages
+// go straight back to the pool.
+func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
+	for range n {
+		c.SpendN(model.StageDMASyncByte, int(d.rx.Take().Len))
+	}
+	c.SpendN(model.StageRXDescriptor, n)
+	c.SpendN(model.StageDMASync, n)
+	c.SpendN(model.StageXDP, n)
+	d.pool.RecycleDirect(c, n)
+	d.stats.XDPDropped += int64(n)
+	d.host.Losses.Add(model.DropXDP, n)
+}
+
+// refill makes n descriptors ready: a page for each, then the descriptors.
+func (d *Netdev) refill(c *cpu.Core, n int) {
+	d.pool.Alloc(c, n)
+	c.SpendN(model.StageRefill, n)
+	c.Look()
+	d.rx.Refill(c.Now(), n)
+}
+
+// reclaimTX frees transmitted frames and lets the queue behind the ring go on.
+func (d *Netdev) reclaimTX(c *cpu.Core) {
+	c.Look()
+	n := d.tx.Reap(c.Now())
+	c.SpendN(model.StageTXCompletion, n)
+	for len(d.qdisc) > 0 && !d.tx.Full() {
+		c.Spend(model.StageDevXmit)
+		c.Look()
+		d.tx.Xmit(c.Now(), &d.qdisc[0])
+		d.qdisc = d.qdisc[:copy(d.qdisc, d.qdisc[1:])]
+	}
+}
+
+// Xmit is dev_queue_xmit down to ndo_start_xmit: the segment goes to the transmit
+// ring, or waits in the qdisc while that is full. It is called with softirqs off.
+func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
+	if d.tx.Full() || len(d.qdisc) > 0 {
+		if len(d.qdisc) >= txQueueLen {
+			d.stats.TXDropped++
+			return
+		}
+		d.stats.TXQueued++
+		d.qdisc = append(d.qdisc, *seg)
+		return
+	}
+	c.Spend(model.StageDevXmit)
+	c.Look()
+	d.tx.Xmit(c.Now(), seg)
+	if c.Recording() {
+		e := c.Event(trace.NetDevXmit)
+		e.B, e.S = int64(seg.Len), d.cfg.Name
+		c.Emit(e)
+	}
+}
+
+// Check holds the books of the interface against each other at the present instant:
+// those of the device, and the pages of the pool. held is the number of its pages in skbs.
+func (d *Netdev) Check(held int) error {
+	if err := d.dev.Check(d.host.Machine.Engine().Now()); err != nil {
+		return err
+	}
+	return d.pool.Check(d.rx.Free() + d.rx.Filled() + held)
+}

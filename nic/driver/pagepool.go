@@ -1,0 +1,228 @@
+package driver
+
+import (
+	"fmt"
+
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/sim/metric"
+)
+
+// The constants of page_pool (all versions).
+const (
+	ppAllocCacheSize   = 128 // PP_ALLOC_CACHE_SIZE
+	ppAllocCacheRefill = 64  // PP_ALLOC_CACHE_REFILL
+	ppMaxRing          = 32768
+)
+
+// Recycle says how pages of skbs come back to their pool: the page_pool_recycle behaviour.
+type Recycle uint8
+
+const (
+	// RecycleDriverOnly: up to v5.13 only the driver recycles, from its own poll; pages
+	// that went up with an skb are freed to the page allocator. Pages are allocated one by one.
+	RecycleDriverOnly Recycle = iota
+	// RecycleRing: v5.14 to v6.3; pages of freed skbs go to the pool's ring.
+	RecycleRing
+	// RecycleDirect: since v6.4 (8c48eea3adf3) they go to the pool's cache when they are freed in
+	// NAPI context on the core that owns the NAPI, else to the ring.
+	RecycleDirect
+)
+
+// recycleNames are the names of the behaviour's values.
+var recycleNames = []string{"driver_only", "ring", "direct_list_owner"}
+
+// String returns the name that scenarios use.
+func (r Recycle) String() string { return recycleNames[r] }
+
+// ParseRecycle returns the behaviour of that name.
+func ParseRecycle(name string) (Recycle, error) {
+	for i, n := range recycleNames {
+		if n == name {
+			return Recycle(i), nil
+		}
+	}
+	return 0, fmt.Errorf("page_pool_recycle: unknown behaviour %q", name)
+}
+
+// RecycleNames lists the values of the behaviour in the order of history.
+func RecycleNames() []string { return append([]string(nil), recycleNames...) }
+
+// PagePoolConfig describes a page_pool.
+type PagePoolConfig struct {
+	// Size is the capacity of the ring (pool_size), 1 to 32768.
+	Size int
+	// Recycle is the behaviour of the version.
+	Recycle Recycle
+}
+
+// Validate returns every fault of the configuration.
+func (c *PagePoolConfig) Validate() []error {
+	if c.Size < 1 || c.Size > ppMaxRing {
+		return []error{fmt.Errorf("page_pool.size: %d is not between 1 and %d (the kernel answers -E2BIG)", c.Size, ppMaxRing)}
+	}
+	return nil
+}
+
+// PagePool mirrors struct page_pool: a cache that only the NAPI's core uses, a ring
+// that every core may return pages to, and the page allocator behind both. Pages
+// are interchangeable, so they are counted, not named.
+type PagePool struct {
+	cfg   PagePoolConfig
+	size  int // bytes that a device may write to a page
+	cores []*cpu.Core
+	owner func() int // napi.list_owner
+	cache int
+	ring  int
+	held  int // in the receive ring or in skbs
+	stats PagePoolStats
+}
+
+// PagePoolStats are the counters of ethtool -S, under its names (rx_pp_...).
+type PagePoolStats struct {
+	AllocFast, AllocSlow, AllocEmpty, AllocRefill          metric.Counter
+	RecycleCached, RecycleCacheFull, RecycleRing, RingFull metric.Counter
+	// Taken and Released count pages that came from and went to the page allocator.
+	Taken, Released metric.Counter
+}
+
+// NewPagePool returns an empty pool of pages into which the device may write up to
+// maxLen bytes. They are freed on any of cores; owner reports the core on which the
+// pool's NAPI is scheduled, or -1.
+func NewPagePool(cfg PagePoolConfig, maxLen int, cores []*cpu.Core, owner func() int) *PagePool {
+	return &PagePool{cfg: cfg, size: maxLen, cores: cores, owner: owner}
+}
+
+// Stats returns the pool's counters.
+func (p *PagePool) Stats() *PagePoolStats { return &p.stats }
+
+// Prefill allocates the pages that a driver posts when its interface goes up, at no cost:
+// that happens before the run.
+func (p *PagePool) Prefill(n int) {
+	p.stats.Taken.Add(int64(n))
+	p.held += n
+}
+
+// Alloc is page_pool_alloc_pages, n times: pages for the receive ring, from the cache, else
+// from the ring, else from the page allocator. It is called in the NAPI's poll on core c.
+func (p *PagePool) Alloc(c *cpu.Core, n int) {
+	c.SpendN(model.StagePageFast, n)
+	p.held += n
+	for n > 0 {
+		if p.cache > 0 {
+			k := min(n, p.cache)
+			p.cache -= k
+			p.stats.AllocFast.Add(int64(k))
+			n -= k
+			continue
+		}
+		n--
+		p.refillCache(c)
+	}
+}
+
+// refillCache gets one page beside those it puts into the empty cache
+// (page_pool_refill_alloc_cache, page_pool_alloc_pages_slow).
+func (p *PagePool) refillCache(c *cpu.Core) {
+	c.Look() // the ring is shared with cores that free skbs
+	if p.ring > 0 {
+		n := min(p.ring, ppAllocCacheRefill)
+		c.SpendN(model.StagePageRing, n)
+		p.ring -= n
+		p.cache = n - 1
+		p.stats.AllocRefill.Inc()
+		return
+	}
+	p.stats.AllocEmpty.Inc()
+	p.allocSlow(c)
+}
+
+// allocSlow is page_pool_alloc_pages_slow: a bulk of 64 pages, each mapped for DMA;
+// one page up to v5.12.
+func (p *PagePool) allocSlow(c *cpu.Core) {
+	n := ppAllocCacheRefill
+	if p.cfg.Recycle == RecycleDriverOnly {
+		n = 1
+	}
+	c.SpendN(model.StagePageSlow, n)
+	c.SpendN(model.StageDMASyncByte, n*p.size)
+	p.stats.AllocSlow.Inc()
+	p.stats.Taken.Add(int64(n))
+	p.cache = n - 1
+}
+
+// RecycleDirect is page_pool_recycle_direct: the driver gives back n pages that never
+// left its poll, as after XDP_DROP.
+func (p *PagePool) RecycleDirect(c *cpu.Core, n int) {
+	c.SpendN(model.StagePageFast, n)
+	c.SpendN(model.StageDMASyncByte, n*p.size)
+	p.held -= n
+	k := min(n, ppAllocCacheSize-p.cache)
+	p.cache += k
+	p.stats.RecycleCached.Add(int64(k))
+	if k < n {
+		c.Look()
+	}
+	for range n - k {
+		p.toCache(c)
+	}
+}
+
+// ReturnPages takes back the pages of a freed skb (page_pool_put_page). It implements
+// model.PageReturner.
+func (p *PagePool) ReturnPages(coreID, n int, safe bool) {
+	c := p.cores[coreID]
+	p.held -= n
+	if p.cfg.Recycle == RecycleDriverOnly {
+		c.SpendN(model.StagePageSlow, n)
+		p.stats.Released.Add(int64(n))
+		return
+	}
+	c.SpendN(model.StageDMASyncByte, n*p.size) // for the device, which writes next
+	c.Look()
+	direct := p.cfg.Recycle == RecycleDirect && safe && p.owner() == coreID
+	for range n {
+		if direct {
+			c.Spend(model.StagePageFast)
+			p.toCache(c)
+		} else {
+			p.toRing(c)
+		}
+	}
+}
+
+// toCache is page_pool_recycle_in_cache, with the ring behind it.
+func (p *PagePool) toCache(c *cpu.Core) {
+	if p.cache < ppAllocCacheSize {
+		p.cache++
+		p.stats.RecycleCached.Inc()
+		return
+	}
+	p.stats.RecycleCacheFull.Inc()
+	p.toRing(c)
+}
+
+// toRing is page_pool_recycle_in_ring; a full ring means back to the page allocator.
+func (p *PagePool) toRing(c *cpu.Core) {
+	if p.ring < p.cfg.Size {
+		c.Spend(model.StagePageRing)
+		p.ring++
+		p.stats.RecycleRing.Inc()
+		return
+	}
+	c.Spend(model.StagePageSlow)
+	p.stats.RingFull.Inc()
+	p.stats.Released.Inc()
+}
+
+// Check holds the books against each other: pages taken from the page allocator are
+// released, in the pool, or held by the receive ring and skbs; inUse is the latter, counted
+// where they are.
+func (p *PagePool) Check(inUse int) error {
+	taken, released := p.stats.Taken.Value(), p.stats.Released.Value()
+	if taken != released+int64(p.cache+p.ring+p.held) || p.held != inUse {
+		return fmt.Errorf("page_pool: %d pages taken, %d released, %d cached, %d in the ring, %d held of which %d found",
+			taken, released, p.cache, p.ring, p.held, inUse)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package stack
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/model/host"
+	"napisim/sim/trace"
+)
+
+// Socket takes packets of one flow, as the handler of a transport protocol does
+// after its lookup. Receive takes the skb over and runs in softirq context.
+type Socket interface {
+	Receive(c *cpu.Core, s *model.SKB)
+}
+
+// Stack is the receive side of the network stack of one host.
+type Stack struct {
+	env   *host.Env
+	dev   string
+	socks []Socket // by flow
+	stats Stats
+}
+
+// Stats are the counters of the stack.
+type Stats struct {
+	// Packets and Segments count what passed core receive: a superframe is one
+	// packet of several segments.
+	Packets, Segments int64
+	// Lists counts calls of netif_receive_skb_list that carried something.
+	Lists int64
+}
+
+// New returns a stack for the named device without sockets.
+func New(env *host.Env, dev string) *Stack { return &Stack{env: env, dev: dev} }
+
+// Bind connects a flow to its socket. It is called before the run.
+func (k *Stack) Bind(flow model.FlowID, s Socket) {
+	for int(flow) >= len(k.socks) {
+		k.socks = append(k.socks, nil)
+	}
+	k.socks[flow] = s
+}
+
+// Stats returns the stack's counters.
+func (k *Stack) Stats() Stats { return k.stats }
+
+// ReceiveSKB is netif_receive_skb: one packet all the way up.
+func (k *Stack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
+	k.netifReceive(c, s)
+	k.ipReceive(c, s)
+}
+
+// ReceiveList is netif_receive_skb_list_internal and ip_list_rcv (since v4.19): each step is
+// taken for the whole list before the next one, up to the sockets.
+func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
+	k.stats.Lists++
+	c.Spend(model.StageListReceive)
+	for s := list.Front(); s != nil; s = s.Next() {
+		k.netifReceive(c, s)
+	}
+	for s := list.PopFront(); s != nil; s = list.PopFront() {
+		k.ipReceive(c, s)
+	}
+}
+
+// netifReceive is __netif_receive_skb_core: taps, ingress hooks, protocol lookup.
+func (k *Stack) netifReceive(c *cpu.Core, s *model.SKB) {
+	if c.Machine().Trace != nil {
+		k.trace(c, s)
+	}
+	k.stats.Packets++
+	k.stats.Segments += int64(s.Segs)
+	c.Spend(model.StageNetifReceive)
+}
+
+// ipReceive is ip_rcv to ip_local_deliver and the lookup of the socket.
+func (k *Stack) ipReceive(c *cpu.Core, s *model.SKB) {
+	c.Spend(model.StageIPReceive)
+	flow := s.Frame.Flow
+	if int(flow) >= len(k.socks) || k.socks[flow] == nil {
+		c.Spend(model.StageUDPReceive)
+		k.env.Drop(c, s, model.DropUDPNoPorts)
+		return
+	}
+	k.socks[flow].Receive(c, s)
+}
+
+// trace emits netif_receive_skb.
+func (k *Stack) trace(c *cpu.Core, s *model.SKB) {
+	c.Look()
+	if c.Recording() {
+		e := c.Event(trace.NetifReceiveSKB)
+		e.A, e.B, e.S = s.ID, int64(s.Frame.Len), k.dev
+		c.Emit(e)
+	}
+}
