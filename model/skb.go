@@ -57,6 +57,7 @@ type SKB struct {
 	Stamp sim.Time
 
 	next *SKB
+	live bool
 }
 
 // EndSeq returns the sequence number after the last payload byte (and FIN).
@@ -174,29 +175,50 @@ func (l *SKBList) Append(other *SKBList) {
 
 // SKBPool recycles SKB structs inside the simulator so that steady state allocates
 // nothing. It is not a model of the kernel's descriptor cache, whose cost is a
-// Stage. Live counts the skbs handed out, for the conservation check.
+// Stage. It keeps the books of skbs: each segment that was given an skb is in a live
+// one or was freed with one.
 type SKBPool struct {
-	free SKBList
-	live int
-	made int64
+	free  SKBList
+	all   []*SKB
+	live  int
+	freed int64
 }
 
 // Get returns a zeroed skb that the caller owns.
 func (p *SKBPool) Get() *SKB {
 	p.live++
-	if s := p.free.PopFront(); s != nil {
-		return s
+	s := p.free.PopFront()
+	if s == nil {
+		s = &SKB{ID: int64(len(p.all) + 1), Arrivals: make([]sim.Time, 0, 1)}
+		p.all = append(p.all, s)
 	}
-	p.made++
-	return &SKB{ID: p.made, Arrivals: make([]sim.Time, 0, 1)}
+	s.live = true
+	return s
 }
 
 // Put takes s back. Its pages must have been returned before.
 func (p *SKBPool) Put(s *SKB) {
+	if !s.live {
+		panic("model: skb freed twice")
+	}
 	p.live--
+	p.freed += int64(s.Segs)
 	*s = SKB{ID: s.ID, Arrivals: s.Arrivals[:0]}
 	p.free.PushBack(s)
 }
 
 // Live returns the number of skbs that somebody holds.
 func (p *SKBPool) Live() int { return p.live }
+
+// Freed returns the segments of all skbs freed so far.
+func (p *SKBPool) Freed() int64 { return p.freed }
+
+// Each calls f with every skb that somebody holds. It serves the books at the end
+// of a run and takes time in proportion to all skbs ever live together.
+func (p *SKBPool) Each(f func(*SKB)) {
+	for _, s := range p.all {
+		if s.live {
+			f(s)
+		}
+	}
+}
