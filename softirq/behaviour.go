@@ -44,21 +44,22 @@ var ksoftirqds = []KsoftirqdBehaviour{
 type GRONormalBehaviour struct {
 	// Name selects the behaviour in a scenario.
 	Name string
-	// Receive passes on a packet that napi_gro_receive did not merge.
-	Receive func(*NAPI, skb)
+	// Receive passes on a packet of napi_gro_receive that GRO does not keep, Frags one
+	// of napi_gro_frags.
+	Receive, Frags func(*NAPI, skb)
 	// Complete passes on a superframe that GRO has completed.
 	Complete func(*NAPI, skb)
 }
 
 // groNormals is the table of gro_normal behaviours.
 var groNormals = []GRONormalBehaviour{
-	{"frags_list", deliverOne, listBySKB},
-	{"skb_list", listBySKB, listBySKB},
-	{"skb_list_segments", listBySegments, listBySegments},
+	{"frags_list", deliverOne, listBySKB, listBySKB},
+	{"skb_list", listBySKB, listBySKB, listBySKB},
+	{"skb_list_segments", listBySKB, listBySKB, listBySegments},
 }
 
-// NAPIScheduleNames, KsoftirqdNames and GRONormalNames list the values of each
-// behaviour in the order of the kernel's history.
+// NAPIScheduleNames lists the values of the napi_schedule behaviour, like the other
+// lists in the order of the kernel's history.
 func NAPIScheduleNames() []string {
 	return names(napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name })
 }

@@ -113,6 +113,7 @@ func (n *NAPI) schedulePrep() bool {
 func (sd *Softnet) NAPISchedule(n *NAPI) {
 	sd.core.Spend(model.StageNAPISchedule)
 	off := sd.core.IRQSave()
+	sd.core.Look() // another core may own the NAPI, and IRQSave does not look where interrupts are off already
 	if n.schedulePrep() {
 		n.stats.Scheduled++
 		sd.napiSchedule(n)
@@ -121,9 +122,9 @@ func (sd *Softnet) NAPISchedule(n *NAPI) {
 }
 
 // napiSchedule is ____napi_schedule: it queues a NAPI that the caller owns on this
-// core, and raises NET_RX by the rule of the version. Interrupts are off.
+// core, and raises NET_RX by the rule of the version. Interrupts are off, and the
+// caller has looked.
 func (sd *Softnet) napiSchedule(n *NAPI) {
-	sd.core.Look()
 	n.sd = sd
 	n.listOwner = sd.core.ID
 	sd.pollList.pushBack(n)
@@ -137,9 +138,9 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 	c.Spend(model.StageNAPIPoll)
 	if n.state&stateSched != 0 {
 		work = n.poll(n.weight)
+		sd.tracePoll(n, work)
 		sd.stats.Polls++
 		sd.stats.Work.Add(int64(work))
-		sd.tracePoll(n, work)
 	}
 	if work > n.weight {
 		panic(fmt.Sprintf("softirq: %s polled %d frames with weight %d", n.Name, work, n.weight))
@@ -168,6 +169,9 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 func (n *NAPI) CompleteDone(workDone int) bool {
 	if n.state&stateNPSvc != 0 {
 		return false
+	}
+	if n.state&stateSched == 0 {
+		panic("softirq: " + n.Name + " completed without being scheduled")
 	}
 	sd := n.sd
 	c := sd.core
@@ -205,7 +209,9 @@ func (sd *Softnet) tracePoll(n *NAPI, work int) {
 	}
 }
 
-// Core returns the core on which the NAPI is being polled.
+// Core returns the core on which the NAPI is being polled. A driver asks in its poll
+// function: it is the core whose interrupt scheduled the NAPI, which changes with the
+// interrupt's affinity.
 func (n *NAPI) Core() *cpu.Core { return n.sd.core }
 
 // napiList is a FIFO of NAPIs linked through themselves, as the poll lists are.

@@ -78,7 +78,6 @@ func (sd *Softnet) netRXActionClearFlag() {
 func (sd *Softnet) netRXActionLoop() pollsEnd {
 	w := sd.beginNetRX()
 	for {
-		sd.core.Look()
 		sd.inNetRXAction = true
 		w.take()
 		if w.poll() != pollsDone {

@@ -6,32 +6,53 @@ import (
 	"napisim/softirq/gro"
 )
 
-// GROReceive is napi_gro_receive: the driver hands up one packet, which is merged,
-// held or passed on. It takes s over. It runs inside the driver's poll.
+// GROReceive is napi_gro_receive: the driver hands up one packet whose headers lie in
+// the skb's head. It is merged, held or passed on. GROReceive takes s over; it is called
+// inside the driver's poll.
 func (n *NAPI) GROReceive(s *model.SKB) {
-	c := n.Core()
-	n.traceGRO(s)
-	if n.gro == nil {
+	n.traceGRO(trace.NAPIGROReceiveEntry, s)
+	if !n.devGROReceive(s) {
 		n.sd.b.groNormal.Receive(n, s)
-		return
 	}
-	n.stats.GROReceived++
+}
+
+// GROFrags is napi_gro_frags, which drivers that receive into page fragments call
+// instead of GROReceive. It differs in where versions send a packet that GRO does not keep.
+func (n *NAPI) GROFrags(s *model.SKB) {
+	n.traceGRO(trace.NAPIGROFragsEntry, s)
+	if !n.devGROReceive(s) {
+		n.sd.b.groNormal.Frags(n, s)
+	}
+}
+
+// devGROReceive is dev_gro_receive, and what napi_skb_finish does with a packet that
+// GRO keeps. It reports whether it took s over.
+func (n *NAPI) devGROReceive(s *model.SKB) bool {
+	if n.gro == nil {
+		return false
+	}
+	c := n.Core()
 	c.Spend(model.StageGROReceive)
+	c.Look()
+	n.stats.GROReceived++
 	switch n.gro.Receive(s, c.Machine().Jiffies()) {
 	case gro.Normal:
-		n.sd.b.groNormal.Receive(n, s)
+		return false
 	case gro.Merged, gro.MergedFree: // the struct is empty; a chained descriptor is counted in the superframe
 		c.Spend(model.StageGROMerge)
 		n.sd.skbs.Put(s)
 	case gro.Held:
 	}
+	return true
 }
 
-// Complete is napi_gro_complete: GRO has finished a superframe, which goes where
-// the version sends it. The GRO table calls it; it takes s over.
+// Complete is the end of napi_gro_complete: GRO has finished a superframe, which goes
+// where the version sends it. The GRO table calls it; it takes s over.
 func (n *NAPI) Complete(s *model.SKB) {
-	n.Core().Spend(model.StageGROFlush)
+	c := n.Core()
+	c.Spend(model.StageGROFlush)
 	n.sd.b.groNormal.Complete(n, s)
+	c.Look() // the table goes on with its counters
 }
 
 // groFlush is napi_gro_flush.
@@ -49,6 +70,7 @@ func (n *NAPI) groNormalList() {
 		return
 	}
 	sd := n.sd
+	sd.core.Look()
 	for s := n.rxList.Front(); s != nil; s = s.Next() {
 		sd.count(s)
 	}
@@ -68,12 +90,14 @@ func (n *NAPI) groNormalOne(s *model.SKB, count int) {
 
 // deliverOne passes a packet up by itself: napi_gro_receive up to v5.4.
 func deliverOne(n *NAPI, s skb) {
+	n.sd.core.Look()
 	n.sd.count(s)
 	n.sd.stack.ReceiveSKB(n.sd.core, s)
 }
 
 // listBySKB lists a packet or superframe as one: v5.4.18 for superframes and
-// napi_gro_frags, v5.5 to v5.10 for all.
+// napi_gro_frags, v5.5 to v5.10 for all, and still so for packets that GRO does not
+// keep, even if the hardware has merged them.
 func listBySKB(n *NAPI, s skb) { n.groNormalOne(s, 1) }
 
 // listBySegments lists a superframe with the count of its segments: since v5.11
@@ -88,15 +112,15 @@ func (sd *Softnet) count(s *model.SKB) {
 	}
 }
 
-// traceGRO emits napi_gro_receive_entry.
-func (n *NAPI) traceGRO(s *model.SKB) {
+// traceGRO emits napi_gro_receive_entry or napi_gro_frags_entry.
+func (n *NAPI) traceGRO(p trace.Point, s *model.SKB) {
 	c := n.Core()
 	if c.Machine().Trace == nil {
 		return
 	}
 	c.Look()
 	if c.Recording() {
-		e := c.Event(trace.NAPIGROReceiveEntry)
+		e := c.Event(p)
 		e.A, e.B, e.C, e.D, e.E, e.S = s.ID, int64(s.Frame.Len), int64(s.Frame.Hash), int64(n.ID), int64(s.Truesize), n.Name
 		c.Emit(e)
 	}

@@ -154,9 +154,11 @@ func (sd *Softnet) runKsoftirqd(t *cpu.Task) {
 			continue
 		}
 		c.IRQDisable()
-		if sd.pending != 0 {
-			sd.handleSoftirqs(cpu.Ksoftirqd)
+		if sd.pending == 0 {
+			c.IRQEnable()
+			continue
 		}
+		sd.handleSoftirqs(cpu.Ksoftirqd)
 		c.IRQEnable()
 		c.CondResched()
 	}
