@@ -1,0 +1,71 @@
+package host
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/sim"
+	"napisim/sim/metric"
+)
+
+// Output sends a segment down to the driver, as ip_queue_xmit does; softirqs are
+// disabled on core c meanwhile. The segment is the caller's again afterwards.
+type Output func(c *cpu.Core, seg *model.Segment)
+
+// Env is what all sockets of a host share.
+type Env struct {
+	// SKBs takes freed skbs.
+	SKBs *model.SKBPool
+	// Losses counts what sockets drop.
+	Losses *model.Losses
+}
+
+// FreeSKB is kfree_skb: it frees s on core c, pages included. safe tells that the
+// caller runs in NAPI context, which page_pool asks.
+func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
+	c.SpendN(model.StageSKBFree, 1+s.Chained)
+	if s.Pages > 0 && s.Pool != nil {
+		s.Pool.ReturnPages(c.ID, s.Pages, safe)
+	}
+	e.SKBs.Put(s)
+}
+
+// Drop frees s and counts its segments as lost for reason r.
+func (e *Env) Drop(c *cpu.Core, s *model.SKB, r model.DropReason) {
+	e.Losses.Add(r, s.Segs)
+	e.FreeSKB(c, s, false)
+}
+
+// Reception is what an application has received through one socket.
+type Reception struct {
+	// Bytes is the payload copied to user space.
+	Bytes int64
+	// Packets is the number of wire frames whose last byte was copied.
+	Packets int64
+	// Reads is the number of system calls that returned data.
+	Reads int64
+	// Latency is the time from the last bit on the wire to the end of the copy, in
+	// picoseconds, one sample a frame.
+	Latency metric.Histogram
+}
+
+// deliver notes a frame that has reached the application.
+func (r *Reception) deliver(now, arrival sim.Time) {
+	r.Packets++
+	r.Latency.Add(int64(now - arrival))
+}
+
+// waitQueue is the wait queue of a socket with at most one reader.
+type waitQueue struct{ reader *cpu.Task }
+
+// wake is sock_def_readable: it wakes the reader if it sleeps on the socket.
+func (w *waitQueue) wake(c *cpu.Core) {
+	if w.reader == nil {
+		return
+	}
+	c.Look()
+	if w.reader.Runnable() {
+		return
+	}
+	c.Spend(model.StageSockWakeup)
+	c.Wake(w.reader)
+}

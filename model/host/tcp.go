@@ -1,0 +1,227 @@
+package host
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/model/tcp"
+	"napisim/sim"
+)
+
+// TCPSock is an established TCP socket with one reader: the lock, the backlog, the
+// wakeups and the timers around a tcp.Receiver.
+type TCPSock struct {
+	Reception
+
+	env     *Env
+	rcv     *tcp.Receiver
+	out     Output
+	owned   bool // lock_sock: the reader is inside the socket
+	backlog model.SKBList
+	wait    waitQueue
+	delack  *cpu.Timer
+	delWork bool // the delayed-ACK timer fired while the socket was owned
+	free    model.SKBList
+	ack     model.Segment
+	stats   TCPStats
+}
+
+// TCPStats are the counters of a socket beside those of its tcp.Receiver.
+type TCPStats struct {
+	// Backlogged counts skbs that found the socket owned by its reader.
+	Backlogged int64
+}
+
+// NewTCPSock returns an established socket whose softirq timers run on core c,
+// and whose segments leave through out.
+func NewTCPSock(env *Env, c *cpu.Core, rcv *tcp.Receiver, out Output) *TCPSock {
+	s := &TCPSock{env: env, rcv: rcv, out: out}
+	s.delack = c.NewTimer(s.delackTimer)
+	return s
+}
+
+// Stats returns the socket's counters.
+func (s *TCPSock) Stats() TCPStats { return s.stats }
+
+// Receiver returns the protocol state, for its counters.
+func (s *TCPSock) Receiver() *tcp.Receiver { return s.rcv }
+
+// Received returns what the application has received; it keeps moving.
+func (s *TCPSock) Received() *Reception { return &s.Reception }
+
+// Receive is tcp_v4_rcv: a packet is processed at once, or put on the backlog while
+// the reader owns the socket. It takes p over and runs in softirq context.
+func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
+	c.Spend(model.StageTCPReceive)
+	c.SpendN(model.StageTCPSegment, p.Segs-1)
+	c.Look()
+	if !s.owned {
+		s.process(c, p)
+		return
+	}
+	s.stats.Backlogged++
+	s.rcv.AddBacklog(&s.backlog, p, &s.free)
+	s.freeAll(c)
+}
+
+// process is tcp_rcv_established: it runs in softirq context, or in the reader's
+// when the backlog is worked off.
+func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
+	v := s.rcv.Receive(c.Now(), p, &s.free)
+	s.freeAll(c)
+	if v.AckNow {
+		s.sendAck(c)
+	} else {
+		s.armDelack()
+	}
+	if v.DataReady {
+		s.wait.wake(c)
+	}
+}
+
+// sendAck is tcp_send_ack, down to the driver.
+func (s *TCPSock) sendAck(c *cpu.Core) {
+	c.Spend(model.StageTCPAck)
+	c.BHDisable()
+	s.rcv.BuildAck(c.Now(), &s.ack)
+	s.out(c, &s.ack)
+	c.BHEnable()
+}
+
+// armDelack starts the delayed-ACK timer if the receiver waits for one. A timer that
+// is no longer needed expires without effect, as in Linux.
+func (s *TCPSock) armDelack() {
+	if at := s.rcv.DelAckDeadline(); at != sim.Never && !s.delack.Armed() {
+		s.delack.Mod(at)
+	}
+}
+
+// delackTimer is tcp_delack_timer.
+func (s *TCPSock) delackTimer(c *cpu.Core) {
+	c.Look()
+	if s.owned {
+		s.delWork = true
+		return
+	}
+	s.delackDue(c)
+}
+
+func (s *TCPSock) delackDue(c *cpu.Core) {
+	if s.rcv.DelAckTimer(c.Now()) {
+		s.sendAck(c)
+	}
+	s.armDelack()
+}
+
+func (s *TCPSock) freeAll(c *cpu.Core) {
+	for p := s.free.PopFront(); p != nil; p = s.free.PopFront() {
+		s.env.FreeSKB(c, p, false)
+	}
+}
+
+// lock is lock_sock.
+func (s *TCPSock) lock(c *cpu.Core) {
+	c.BHDisable()
+	s.owned = true
+	c.BHEnable()
+}
+
+// unlock is release_sock: what came while the socket was owned is processed now, in
+// the caller's context.
+func (s *TCPSock) unlock(c *cpu.Core) {
+	c.BHDisable()
+	for s.backlog.Len() > 0 {
+		s.releaseBacklog(c)
+	}
+	s.rcv.BacklogDone()
+	if s.delWork {
+		s.delWork = false
+		s.delackDue(c)
+	}
+	s.owned = false
+	c.BHEnable()
+}
+
+// releaseBacklog is one round of __release_sock: softirqs may add to the backlog
+// again while the packets taken off it are processed.
+func (s *TCPSock) releaseBacklog(c *cpu.Core) {
+	var list model.SKBList
+	list.Append(&s.backlog)
+	c.BHEnable()
+	for p := list.PopFront(); p != nil; p = list.PopFront() {
+		c.Look()
+		s.process(c, p)
+		c.CondResched()
+	}
+	c.BHDisable()
+}
+
+// Recv is tcp_recvmsg by task t: it blocks until data is there, copies up to size
+// bytes of it and returns how many.
+func (s *TCPSock) Recv(t *cpu.Task, size int) int {
+	c := t.Core()
+	s.wait.reader = t
+	c.Spend(model.StageRecvmsg)
+	s.lock(c)
+	copied := 0
+	for {
+		copied += s.copyQueue(c, size-copied)
+		c.Look()
+		switch {
+		case copied > 0 && s.backlog.Len() == 0, copied >= size:
+			s.cleanupRbuf(c, copied)
+			s.unlock(c)
+			s.Reads++
+			return copied
+		case s.backlog.Len() > 0:
+			s.unlock(c)
+			s.lock(c)
+		default:
+			s.waitData(t)
+		}
+	}
+}
+
+// copyQueue copies from the receive queue until it is empty or limit bytes are copied.
+// The socket is owned, so softirqs leave the queue alone.
+func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
+	for copied < limit {
+		n := min(s.rcv.NextLen(), limit-copied)
+		if n == 0 {
+			break
+		}
+		c.Spend(model.StageRecvSKB)
+		c.SpendN(model.StageCopyByte, n)
+		c.Look()
+		for _, arrival := range s.rcv.Read(c.Now(), n, &s.free).Arrivals {
+			s.deliver(c.Now(), arrival)
+		}
+		s.freeAll(c)
+		copied += n
+		s.Bytes += int64(n)
+	}
+	return copied
+}
+
+// cleanupRbuf is tcp_cleanup_rbuf: the read may call for an ACK or a window update.
+func (s *TCPSock) cleanupRbuf(c *cpu.Core, copied int) {
+	c.Look()
+	if s.rcv.CleanupRbuf(c.Now(), copied) {
+		s.sendAck(c)
+	}
+}
+
+// waitData is sk_wait_data: the socket is released, the task sleeps until there is
+// data, and takes the socket again.
+func (s *TCPSock) waitData(t *cpu.Task) {
+	c := t.Core()
+	s.cleanupRbuf(c, 0)
+	s.unlock(c)
+	for {
+		c.Look()
+		if s.rcv.NextLen() > 0 {
+			break
+		}
+		t.Sleep()
+	}
+	s.lock(c)
+}
