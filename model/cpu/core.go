@@ -51,6 +51,16 @@ const (
 	idling            // waits for an interrupt
 )
 
+// The sim.Phases of core 0; those of core n are n higher. Devices have lower ones:
+// what they do at an instant is visible to a core that looks at it. What interrupts
+// a core comes before what lets it go on, so that an interrupt that falls due as a
+// debt ends is taken first, no matter in which order the two were scheduled: that
+// order is not the same in a lazy and in an eager run.
+const (
+	phaseInterrupts sim.Phase = 128
+	phaseCores      sim.Phase = 192
+)
+
 // looksWithoutProgress is how many looks may find the clock unmoved before the
 // core calls it a loop that does not end.
 const looksWithoutProgress = 1_000_000
@@ -63,18 +73,19 @@ type Core struct {
 
 	m     *Machine
 	eng   *sim.Engine
-	phase sim.Phase
+	eager bool
 	costs model.Costs
 	soft  Softirqs
 
 	// The debt and the wait for its end.
-	debt       sim.Time
-	owing      sim.Time // debts that wait in the queue or in preempted tasks
-	parked     parking
-	since      sim.Time // start of the time not yet charged
-	completion sim.EventID
-	idleLooks  int
-	lastLook   sim.Time
+	debt      sim.Time
+	owing     sim.Time // debts that wait in the queue or in preempted tasks
+	parked    parking
+	kicked    bool     // the core goes on at this instant, because of an interrupt
+	since     sim.Time // start of the time not yet charged
+	resume    sim.EventID
+	idleLooks int
+	lastLook  sim.Time
 
 	// The state that Linux keeps in preempt_count and the flags register.
 	ctx        Context
@@ -97,16 +108,19 @@ type Core struct {
 	wakeList    []*Task
 	rescheduled bool // a rescheduling interrupt is on its way
 
+	clock, clockTask sim.Time // of the runqueue, see updateClock
+	irqTime, irqSeen sim.Time
+
 	tickOffset  sim.Time
 	tickEvent   sim.EventID
 	tickStopped bool
+	stoppedAt   sim.Time
 	timers      timerList
 
 	account [NumContexts]sim.Time
 	sampled [NumContexts]int64
 	spent   [model.NumStages]int64
 	worked  sim.Time
-	irqTime sim.Time
 	started sim.Time
 	stats   Stats
 }
@@ -137,7 +151,7 @@ func (c *Core) SetSoftirqs(s Softirqs) { c.soft = s }
 func (c *Core) Spend(s model.Stage) {
 	c.debt += c.costs[s]
 	c.spent[s]++
-	if c.eng.Mode() == sim.Eager {
+	if c.eager {
 		c.Look()
 	}
 }
@@ -146,7 +160,7 @@ func (c *Core) Spend(s model.Stage) {
 func (c *Core) SpendN(s model.Stage, n int) {
 	c.debt += c.costs[s] * sim.Time(n)
 	c.spent[s] += int64(n)
-	if c.eng.Mode() == sim.Eager {
+	if c.eager {
 		c.Look()
 	}
 }
@@ -155,7 +169,7 @@ func (c *Core) SpendN(s model.Stage, n int) {
 func (c *Core) Work(d sim.Time) {
 	c.debt += d
 	c.worked += d
-	if c.eng.Mode() == sim.Eager {
+	if c.eager {
 		c.Look()
 	}
 }
@@ -186,38 +200,50 @@ func (c *Core) looked() {
 	}
 }
 
-// payInQueue pays a debt that reaches the horizon: the completion becomes an event
-// and the core parks until it fires or an interrupt arrives.
+// payInQueue pays a debt that reaches the horizon: its end becomes an event and the
+// core parks until it fires or an interrupt arrives.
 func (c *Core) payInQueue() {
+	if c.debt == 0 {
+		c.looked()
+	}
 	remain := c.debt
 	c.debt = 0
 	c.owing += remain
 	for {
 		due := c.eng.Now() + remain
-		c.since = c.eng.Now()
-		c.parked = paying
-		c.completion = c.eng.Schedule(due, c.phase, c, argCompletion)
-		c.cur.proc.Park()
-		c.settle()
+		if !c.kicked {
+			c.resume = c.eng.Schedule(due, c.phase(phaseCores), c, argResume)
+		}
+		c.park(paying)
 		remain = due - c.eng.Now()
-		if c.pending == 0 || c.irqsOff {
-			if remain == 0 {
+		if c.pending != 0 && !c.irqsOff {
+			c.deliver()
+			if c.eng.AdvanceWithin(remain) {
+				c.account[c.ctx] += remain
+				c.owing -= remain
 				return
 			}
-			continue
-		}
-		c.deliver()
-		if c.eng.AdvanceWithin(remain) {
-			c.account[c.ctx] += remain
-			c.owing -= remain
+		} else if remain == 0 {
 			return
 		}
 	}
 }
 
+// park gives control back until Fire lets the core go on, and charges the time that
+// has passed.
+func (c *Core) park(why parking) {
+	c.since = c.eng.Now()
+	c.parked = why
+	c.cur.proc.Park()
+	c.settle(why)
+}
+
+// phase returns the core's own of a range of phases.
+func (c *Core) phase(of sim.Phase) sim.Phase { return of + sim.Phase(c.ID) }
+
 // The arguments of the core's events.
 const (
-	argCompletion = iota
+	argResume = iota
 	argTick
 	argIPI
 	argTimer
@@ -226,11 +252,12 @@ const (
 // Fire handles the core's own events; the engine calls it.
 func (c *Core) Fire(arg uint64) {
 	switch arg {
-	case argCompletion:
+	case argResume:
+		c.kicked = false
 		c.parked = notParked
 		c.eng.Ready(c.cur.proc)
 	case argTick:
-		c.tickEvent = c.eng.Schedule(c.eng.Now()+c.m.tick, c.phase, c, argTick)
+		c.tickEvent = c.eng.Schedule(c.eng.Now()+c.m.tick, c.phase(phaseInterrupts), c, argTick)
 		c.Raise(c.timer)
 	case argIPI:
 		c.Raise(c.resched)
@@ -245,15 +272,15 @@ func (c *Core) Fire(arg uint64) {
 // every core is parked: at the end of the warm-up and of the run.
 func (c *Core) Settle() {
 	if c.parked != notParked {
-		c.settle()
+		c.settle(c.parked)
 	}
 }
 
-func (c *Core) settle() {
+func (c *Core) settle(why parking) {
 	elapsed := c.eng.Now() - c.since
 	c.since = c.eng.Now()
 	c.account[c.ctx] += elapsed
-	if c.ctx != Idle {
+	if why == paying {
 		c.owing -= elapsed
 	}
 }
@@ -283,8 +310,13 @@ func (c *Core) Current() *Task { return c.cur }
 func (c *Core) Account() [NumContexts]sim.Time { return c.account }
 
 // Sampled returns how many ticks found the core in each context: what top shows
-// where CPU time is accounted by ticks.
-func (c *Core) Sampled() [NumContexts]int64 { return c.sampled }
+// where CPU time is accounted by ticks. Ticks that an idle core did not take count
+// as idle. Softirqs count as such in ksoftirqd too.
+func (c *Core) Sampled() [NumContexts]int64 {
+	all := c.sampled
+	all[Idle] += c.skippedTicks()
+	return all
+}
 
 // Spent returns how often (or for how many bytes) each stage was charged.
 func (c *Core) Spent() [model.NumStages]int64 { return c.spent }

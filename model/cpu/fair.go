@@ -13,9 +13,7 @@ type entity struct {
 	vruntime  sim.Time
 	sumExec   sim.Time
 	prevSum   sim.Time // sumExec when last picked
-	execStart sim.Time
-	irqStart  sim.Time
-	seq       uint64 // order of insertion, for equal vruntimes
+	execStart sim.Time // of the clock that updateClock moves
 }
 
 // nice0 is the weight of nice 0 (NICE_0_LOAD).
@@ -57,7 +55,6 @@ type fairQueue struct {
 	minVR  sim.Time
 	weight int64 // of all runnable entities, curr included
 	nr     int   // runnable entities, curr included
-	seq    uint64
 }
 
 // enqueue adds an entity that wakes up (place_entity): a sleeper's vruntime is
@@ -74,9 +71,8 @@ func (q *fairQueue) enqueue(e *entity, fresh bool) {
 	q.insert(e)
 }
 
+// insert puts e behind all that have its vruntime or less.
 func (q *fairQueue) insert(e *entity) {
-	q.seq++
-	e.seq = q.seq
 	i := len(q.queue)
 	for i > 0 && q.queue[i-1].vruntime > e.vruntime {
 		i--
@@ -100,8 +96,9 @@ func (q *fairQueue) dequeueCurr(e *entity) {
 	q.updateMin()
 }
 
-// pick takes the leftmost entity and makes it the running one; nil when empty.
-func (q *fairQueue) pick() *entity {
+// pick takes the leftmost entity and makes it the running one; nil when empty. One
+// that just goes on does not begin a new slice.
+func (q *fairQueue) pick(prev *entity) *entity {
 	if len(q.queue) == 0 {
 		return nil
 	}
@@ -109,7 +106,9 @@ func (q *fairQueue) pick() *entity {
 	copy(q.queue, q.queue[1:])
 	q.queue = q.queue[:len(q.queue)-1]
 	q.curr = e
-	e.prevSum = e.sumExec
+	if e != prev {
+		e.prevSum = e.sumExec
+	}
 	return e
 }
 

@@ -38,22 +38,25 @@ func (c *Core) NewLine(irq int, name string, handler func(*Core)) *Line {
 // Core returns the core that the line leads to.
 func (l *Line) Core() *Core { return l.core }
 
-// Raise makes the line pending on its core. It is called in the engine's context,
-// never by code on a core.
+// Raise makes the line pending on its core; see Core.Raise.
 func (l *Line) Raise() { l.core.Raise(l) }
 
-// Raise makes l pending, and interrupts the core if interrupts are on. It is called
-// in the engine's context.
+// Raise makes l pending at the present instant, and interrupts the core if interrupts
+// are on. It is called in the engine's context, or by code on a core that has looked.
+//
+// The core goes on through the queue and not at once: all that devices do at this
+// instant comes first, lines that become pending together are taken in their order,
+// and no other core can run past this one meanwhile.
 func (c *Core) Raise(l *Line) {
 	c.pending |= l.bit
-	if c.parked == notParked || c.irqsOff {
-		return // seen when the core resumes, or when it enables interrupts
+	if c.irqsOff || c.kicked {
+		return // seen when interrupts are enabled, or on the way already
 	}
+	c.kicked = true
 	if c.parked == paying {
-		c.eng.Cancel(c.completion)
+		c.eng.Cancel(c.resume)
 	}
-	c.parked = notParked
-	c.eng.Ready(c.cur.proc)
+	c.resume = c.eng.Schedule(c.eng.Now(), c.phase(phaseCores), c, argResume)
 }
 
 // IRQDisable is local_irq_disable. Interrupts due before it are taken first.
@@ -101,15 +104,18 @@ func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOf
 
 // deliver takes every pending interrupt, nested on the present context, and then
 // does what the return from an interrupt does: preempt the interrupted code if it
-// may be preempted.
+// may be preempted, and start again with what became pending in the switches.
 func (c *Core) deliver() {
-	for c.pending != 0 {
-		l := c.lines[bits.TrailingZeros64(c.pending)]
-		c.pending &^= l.bit
-		c.handle(l)
-	}
-	if c.needResched && c.preemptibleAtIRQReturn() {
-		c.schedule()
+	for {
+		for c.pending != 0 {
+			l := c.lines[bits.TrailingZeros64(c.pending)]
+			c.pending &^= l.bit
+			c.handle(l)
+		}
+		if !c.needResched || !c.preemptibleAtIRQReturn() {
+			return
+		}
+		c.switchTask(c.ctx != User)
 	}
 }
 
@@ -120,8 +126,8 @@ func (c *Core) handle(l *Line) {
 	if c.hardirqs == 0 {
 		c.outer = prev
 	}
-	if c.tickStopped {
-		c.m.updateJiffies() // tick_irq_enter
+	if c.tickStopped && !c.InInterrupt() {
+		c.m.updateJiffies() // tick_irq_enter; an interrupt in a softirq does not
 	}
 	c.hardirqs++
 	c.irqsOff = true
@@ -137,20 +143,15 @@ func (c *Core) handle(l *Line) {
 	c.Spend(model.StageHardirqExit)
 	c.Look()
 	c.hardirqs--
-	c.chargeIRQTime(entered)
+	if c.hardirqs == 0 && (!c.serving || prev == Ksoftirqd) {
+		c.irqTime += c.eng.Now() - entered // otherwise part of the softirq's
+	}
 	if c.soft != nil && !c.InInterrupt() && c.soft.Pending() {
 		c.soft.InvokeSoftirq()
+		c.Look()
 	}
 	c.ctx = prev
 	c.irqsOff = false
-}
-
-// chargeIRQTime notes time that the scheduler leaves out of the current task's
-// runtime where interrupt time is accounted apart.
-func (c *Core) chargeIRQTime(entered sim.Time) {
-	if c.hardirqs == 0 && !c.serving {
-		c.irqTime += c.eng.Now() - entered
-	}
 }
 
 // preemptibleAtIRQReturn: user code always is, kernel code only under full
@@ -199,18 +200,24 @@ func (c *Core) BeginSoftirq(x Context) (prev Context, entered sim.Time) {
 func (c *Core) EndSoftirq(prev Context, entered sim.Time) {
 	c.Look()
 	c.serving = false
-	x := c.ctx
-	c.ctx = prev
-	if x != Ksoftirqd {
-		c.chargeIRQTime(entered)
+	if c.ctx != Ksoftirqd { // whose softirqs are its own runtime
+		c.irqTime += c.eng.Now() - entered
 	}
+	c.ctx = prev
 }
 
-// PreemptDisable is preempt_disable.
-func (c *Core) PreemptDisable() { c.preemptOff++ }
+// PreemptDisable is preempt_disable. An interrupt due before it may still preempt.
+func (c *Core) PreemptDisable() {
+	c.Look()
+	c.preemptOff++
+}
 
 // PreemptEnable is preempt_enable: the last one lets a woken task preempt.
 func (c *Core) PreemptEnable() {
+	c.Look()
+	if c.preemptOff == 0 {
+		panic("cpu: preempt_enable without preempt_disable")
+	}
 	c.preemptOff--
 	c.PreemptCheck()
 }
@@ -221,18 +228,15 @@ func (c *Core) PreemptCheck() {
 	if c.m.cfg.Preempt != PreemptFull {
 		return
 	}
-	c.Look()
-	if c.needResched && c.preemptible() {
-		c.schedule()
-	}
+	c.CondResched()
 }
 
 // CondResched is cond_resched: it gives the core away if a switch is due. Under
-// full preemption it does nothing, as the switch has happened before.
+// full preemption there is rarely one left, as it happens where it becomes due.
 func (c *Core) CondResched() {
 	c.Look()
 	if c.needResched && c.preemptible() {
-		c.schedule()
+		c.schedule(true)
 	}
 }
 

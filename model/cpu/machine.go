@@ -33,10 +33,6 @@ func ParsePreemption(name string) (Preemption, error) {
 	return 0, fmt.Errorf("unknown preemption model %q", name)
 }
 
-// phaseCores is the sim.Phase of core 0; core n has phaseCores+n. Devices have
-// lower phases: what they do at an instant is visible to a core that looks at it.
-const phaseCores sim.Phase = 128
-
 // MaxCores is the largest number of cores of one Machine.
 const MaxCores = 64
 
@@ -68,8 +64,14 @@ func (c *Config) Validate() []error {
 	}
 	switch c.HZ {
 	case 100, 250, 300, 1000:
+		if tick := sim.Second / sim.Time(c.HZ); c.TickPhase < 0 || c.TickPhase >= tick {
+			faults = append(faults, fmt.Errorf("tick_phase: %v is not between 0 and a tick of %v", c.TickPhase, tick))
+		}
 	default:
 		faults = append(faults, fmt.Errorf("hz: %d is not one of 100, 250, 300, 1000", c.HZ))
+	}
+	if c.Preempt > PreemptFull {
+		faults = append(faults, fmt.Errorf("preempt: there is no model %d", c.Preempt))
 	}
 	for s, d := range c.Costs {
 		if d < 0 {
@@ -103,7 +105,9 @@ func NewMachine(eng *sim.Engine, cfg Config) *Machine {
 	m := &Machine{eng: eng, cfg: cfg, tick: sim.Second / sim.Time(cfg.HZ), nextPID: 10}
 	fair := newFairParams(cfg.Cores)
 	for id := range cfg.Cores {
-		c := &Core{ID: id, m: m, eng: eng, phase: phaseCores + sim.Phase(id), costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c := &Core{ID: id, m: m, eng: eng, eager: eng.Mode() == sim.Eager, costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c.started = eng.Now()
+		c.clock = c.started
 		c.tickOffset = (cfg.TickPhase + m.tick*sim.Time(id)/sim.Time(cfg.Cores)) % m.tick
 		c.resched = c.NewLine(-1, "rescheduling", (*Core).handleResched)
 		c.timer = c.NewLine(-1, "local_timer", (*Core).handleTick)
@@ -136,8 +140,15 @@ func (m *Machine) JiffiesOf(d sim.Time) int64 { return int64((d + m.tick - 1) / 
 
 // updateJiffies is tick_do_update_jiffies64: it catches up with the clock. Only
 // the ticks of core 0's phase count, as its CPU is the timekeeper.
-func (m *Machine) updateJiffies() {
-	if now := m.eng.Now(); now >= m.Cores[0].tickOffset {
-		m.jiffies = max(m.jiffies, int64((now-m.Cores[0].tickOffset)/m.tick)+1)
-	}
+func (m *Machine) updateJiffies() { m.jiffies = m.Cores[0].ticksUntil(m.eng.Now()) }
+
+// jiffyStart returns the instant at which a jiffy begins by the clock.
+func (m *Machine) jiffyStart(jiffy int64) sim.Time {
+	return m.Cores[0].tickOffset + sim.Time(jiffy-1)*m.tick
+}
+
+// jiffyAtOrAfter returns the first jiffy that does not begin before t.
+func (m *Machine) jiffyAtOrAfter(t sim.Time) int64 {
+	since := max(t-m.Cores[0].tickOffset, 0)
+	return m.JiffiesOf(since) + 1
 }

@@ -14,12 +14,16 @@ func (c *Core) Recording() bool { return c.m.Trace.Recording(c.eng.Now()) }
 
 // Event returns an event of point p with the core's time, task and flags filled in.
 func (c *Core) Event(p trace.Point) trace.Event {
+	depth := c.preemptOff
+	if c.cur == c.idle {
+		depth++ // the idle task runs with preemption off
+	}
 	return trace.Event{
 		At: c.eng.Now(), CPU: int32(c.ID), Point: p,
 		Comm: c.cur.Name, PID: int32(c.cur.PID),
 		Flags: trace.Flags{
 			IRQsOff: c.irqsOff, BHOff: c.bhOff > 0, NeedResched: c.needResched,
-			Context: c.traceContext(), PreemptDepth: uint8(c.preemptOff),
+			Context: c.traceContext(), PreemptDepth: uint8(depth),
 		},
 	}
 }
@@ -50,7 +54,8 @@ func (c *Core) traceIRQ(p trace.Point, l *Line) {
 	c.Emit(e)
 }
 
-// traceWakeup emits sched_wakeup.
+// traceWakeup emits sched_wakeup, as try_to_wake_up does: after the check for
+// preemption, with three levels of preemption off (its own and those of two locks).
 func (c *Core) traceWakeup(t *Task) {
 	c.Mix(trace.SchedWakeup, int64(t.PID))
 	if !c.Recording() {
@@ -58,17 +63,19 @@ func (c *Core) traceWakeup(t *Task) {
 	}
 	e := c.Event(trace.SchedWakeup)
 	e.A, e.B, e.C, e.S = int64(t.PID), int64(t.prio()), int64(t.core.ID), t.Name
+	e.Flags.IRQsOff = true
+	e.Flags.PreemptDepth += 3
 	c.Emit(e)
 }
 
 // traceSwitch emits sched_switch; the core's task is already next.
-func (c *Core) traceSwitch(prev, next *Task) {
+func (c *Core) traceSwitch(prev, next *Task, preempt bool) {
 	c.Mix(trace.SchedSwitch, int64(next.PID))
 	if !c.Recording() {
 		return
 	}
 	e := c.Event(trace.SchedSwitch)
-	e.Comm, e.PID, e.A, e.T = prev.Name, int32(prev.PID), int64(prev.prio()), prev.stateLetter()
+	e.Comm, e.PID, e.A, e.T = prev.Name, int32(prev.PID), int64(prev.prio()), prev.reportedState(preempt)
 	e.S, e.B, e.C = next.Name, int64(next.PID), int64(next.prio())
 	e.Flags.PreemptDepth = 2 // __schedule runs with preemption and the runqueue lock off
 	c.Emit(e)

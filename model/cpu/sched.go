@@ -4,96 +4,146 @@ import (
 	"napisim/model"
 )
 
-// schedule is __schedule: it picks the next task and switches to it. It returns
-// when the present task runs again, at once if that is the one picked.
-func (c *Core) schedule() {
-	if c.InInterrupt() || c.preemptOff > 0 {
-		panic("cpu: scheduling while atomic in task " + c.cur.Name)
-	}
+// schedule calls the scheduler from a task. It returns when the task runs again, at
+// once if it is the one picked. A call to preempt does not put the task to sleep.
+func (c *Core) schedule(preempt bool) {
+	c.mustNotBeAtomic("scheduling")
 	c.Look()
+	c.switchTask(preempt)
+	if !c.irqsOff && c.pending != 0 {
+		c.deliver()
+	}
+}
+
+// mustNotBeAtomic stops code that gives the core away, or leaves the kernel, where
+// Linux would complain.
+func (c *Core) mustNotBeAtomic(what string) {
+	if c.InInterrupt() || c.preemptOff > 0 {
+		panic("cpu: " + what + " while atomic in task " + c.cur.Name)
+	}
+}
+
+// switchTask is __schedule: it picks the next task and switches to it. It neither
+// looks first nor takes interrupts at the end; both are the caller's, so that
+// preemption from an interrupt does not nest deeper and deeper.
+func (c *Core) switchTask(preempt bool) {
 	prev, ctx, off := c.cur, c.ctx, c.irqsOff
 	c.irqsOff = true
 	c.ctx = System
 	c.updateCurr()
-	c.putPrev(prev)
+	c.putPrev(prev, preempt)
 	c.needResched = false
-	next := c.pickNext()
-	next.ent.execStart, next.ent.irqStart = c.eng.Now(), c.irqTime
-	c.cur = next
+	next := c.pickNext(prev)
+	next.ent.execStart = c.clockTask
 	if next != prev {
-		c.switchTo(prev, next)
+		c.switchTo(prev, next, preempt)
 	}
-	c.finishSwitch(ctx, off)
+	c.ctx, c.irqsOff = ctx, off
 }
 
-// switchTo pays for the switch and hands the core to next; it returns when prev
-// is switched to again.
-func (c *Core) switchTo(prev, next *Task) {
-	c.cur = prev // the debt is paid by the coroutine that runs
+// switchTo pays for the switch, which is part of next's runtime, and hands the core
+// to next; it returns when prev is switched to again. A dead task returns at once
+// and must end.
+func (c *Core) switchTo(prev, next *Task, preempt bool) {
 	c.Spend(model.StageContextSwitch)
-	c.Look()
+	c.Look() // still in the coroutine of prev
 	c.cur = next
 	c.stats.ContextSwitches++
 	next.stats.Switches++
-	if prev.state == stateRunning && prev != c.idle {
+	if prev.onRQ {
 		prev.stats.Preempted++
 	}
-	c.traceSwitch(prev, next)
+	c.traceSwitch(prev, next, preempt)
 	c.eng.Ready(next.proc)
-	prev.proc.Park()
+	if prev.state != stateDead {
+		prev.proc.Park()
+	}
 }
 
-// finishSwitch is what a task does first when it gets the core: it restores its
-// context and lets pending interrupts in.
-func (c *Core) finishSwitch(ctx Context, irqsOff bool) {
-	c.ctx = ctx
-	c.irqsOff = irqsOff
-	if !irqsOff && c.pending != 0 {
+// begin is what a new task does first (schedule_tail).
+func (c *Core) begin() {
+	c.ctx, c.irqsOff = System, false
+	if c.pending != 0 {
 		c.deliver()
 	}
 }
 
 // putPrev puts the task that ran back on its queue, or takes it off if it sleeps.
-func (c *Core) putPrev(t *Task) {
-	switch {
+func (c *Core) putPrev(t *Task, preempt bool) {
+	switch stays := preempt || t.state == stateRunning; {
 	case t == c.idle:
-	case t.cfg.FIFO > 0:
-		if t.state != stateRunning {
-			c.dequeueRT(t)
-		}
-	case t.state == stateRunning:
+	case stays && t.cfg.FIFO > 0: // at the head of its priority, where it is
+	case stays:
 		c.fair.putCurr(&t.ent)
+	case t.cfg.FIFO > 0:
+		t.onRQ = false
+		c.dequeueRT(t)
 	default:
+		t.onRQ = false
 		c.fair.dequeueCurr(&t.ent)
 	}
 }
 
 // pickNext is pick_next_task: FIFO tasks first, then the fair class, then idle.
-func (c *Core) pickNext() *Task {
+func (c *Core) pickNext(prev *Task) *Task {
 	if len(c.rt) > 0 {
 		return c.rt[0]
 	}
-	if e := c.fair.pick(); e != nil {
+	if e := c.fair.pick(&prev.ent); e != nil {
 		return e.task
 	}
 	return c.idle
 }
 
-// updateCurr brings the runtime of the running task up to date.
-func (c *Core) updateCurr() {
-	t := c.cur
-	if t == c.idle {
-		return
+// activate queues t on this core and lets it preempt what runs if it may.
+func (c *Core) activate(t *Task) {
+	fresh := !t.begun
+	t.begun = true
+	t.onRQ = true
+	if t.cfg.FIFO > 0 {
+		c.enqueueRT(t)
+		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
+	} else {
+		c.updateCurr()
+		c.fair.enqueue(&t.ent, fresh)
+		if c.cur == c.idle || c.cur.cfg.FIFO == 0 && c.fair.preempts(&t.ent) {
+			c.needResched = true
+		}
 	}
+	c.wokenUp(t)
+}
+
+// wokenUp is ttwu_do_wakeup, the end of every wakeup.
+func (c *Core) wokenUp(t *Task) {
+	t.state = stateRunning
+	t.stats.Wakeups++
+	c.traceWakeup(t)
+}
+
+// updateClock is update_rq_clock. Where interrupt time is accounted apart, clockTask
+// leaves it out; interrupt time that becomes known late is taken off later, so that
+// the clock never goes back.
+func (c *Core) updateClock() {
 	now := c.eng.Now()
-	delta := now - t.ent.execStart
+	delta := now - c.clock
+	c.clock = now
 	if c.m.cfg.IRQTimeAccounting {
-		delta -= c.irqTime - t.ent.irqStart
+		irq := min(c.irqTime-c.irqSeen, delta)
+		c.irqSeen += irq
+		delta -= irq
 	}
-	t.ent.execStart, t.ent.irqStart = now, c.irqTime
-	if delta <= 0 {
+	c.clockTask += delta
+}
+
+// updateCurr brings the runtime of the running task up to date (update_curr).
+func (c *Core) updateCurr() {
+	c.updateClock()
+	t := c.cur
+	delta := c.clockTask - t.ent.execStart
+	if t == c.idle || delta == 0 {
 		return
 	}
+	t.ent.execStart = c.clockTask
 	t.ent.sumExec += delta
 	if t.cfg.FIFO == 0 {
 		c.fair.charge(&t.ent, delta)
@@ -128,24 +178,24 @@ func (c *Core) idleLoop() {
 		for !c.needResched {
 			c.ctx = Idle
 			c.stopTick()
-			c.since = c.eng.Now()
-			c.parked = idling
-			c.cur.proc.Park()
-			c.settle()
+			c.park(idling)
 			c.deliver()
 		}
 		c.m.updateJiffies()
 		c.restartTick()
-		c.schedule()
+		c.schedule(false)
 	}
 }
 
-// stateLetter is the prev_state of sched_switch.
-func (t *Task) stateLetter() string {
-	switch t.state {
-	case stateRunning:
+// reportedState is the prev_state of sched_switch: a task that is preempted inside
+// the kernel is "R+" whatever its state.
+func (t *Task) reportedState(preempt bool) string {
+	switch {
+	case preempt:
+		return "R+"
+	case t.state == stateRunning:
 		return "R"
-	case stateDead:
+	case t.state == stateDead:
 		return "X"
 	}
 	return "S"

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"fmt"
+
 	"napisim/model"
 	"napisim/sim"
 )
@@ -23,6 +25,18 @@ type TaskConfig struct {
 	FIFO int
 }
 
+// Validate returns every fault of the configuration.
+func (c TaskConfig) Validate() []error {
+	var faults []error
+	if c.Nice < -20 || c.Nice > 19 {
+		faults = append(faults, fmt.Errorf("nice: %d is not between -20 and 19", c.Nice))
+	}
+	if c.FIFO < 0 || c.FIFO > 99 {
+		faults = append(faults, fmt.Errorf("fifo: %d is not between 0 and 99", c.FIFO))
+	}
+	return faults
+}
+
 // Task is a thread: a coroutine on one core under its scheduler.
 type Task struct {
 	// Name is comm, PID the process id.
@@ -33,8 +47,9 @@ type Task struct {
 	proc  *sim.Proc
 	cfg   TaskConfig
 	state taskState
-	ent   entity
+	onRQ  bool // running or queued; a task that is about to sleep still is
 	begun bool
+	ent   entity
 	stats TaskStats
 }
 
@@ -52,7 +67,7 @@ type TaskStats struct {
 // body returns the task is dead.
 func (m *Machine) NewTask(c *Core, name string, cfg TaskConfig, body func(*Task)) *Task {
 	return m.newTask(c, name, cfg, func(t *Task) {
-		c.finishSwitch(System, false)
+		c.begin()
 		body(t)
 		t.exit()
 	})
@@ -61,7 +76,7 @@ func (m *Machine) NewTask(c *Core, name string, cfg TaskConfig, body func(*Task)
 func (m *Machine) newTask(c *Core, name string, cfg TaskConfig, body func(*Task)) *Task {
 	t := &Task{Name: name, PID: m.nextPID, core: c, cfg: cfg}
 	m.nextPID++
-	t.ent.weight = niceWeight(cfg.Nice)
+	t.ent = entity{task: t, weight: niceWeight(cfg.Nice)}
 	t.proc = m.eng.NewProc(name, func(*sim.Proc) { body(t) })
 	return t
 }
@@ -79,20 +94,26 @@ func (t *Task) Runtime() sim.Time { return t.ent.sumExec }
 // ksoftirqd_running makes.
 func (t *Task) Runnable() bool { return t.state == stateRunning }
 
-// Sleep gives the core away until the task is woken. The caller has looked and found nothing to do, and must
-// not look in between: a wakeup could get lost. Wakeups can be spurious, so it is
-// called in a loop around the condition.
+// Sleep gives the core away until the task is woken. The caller has looked and found
+// nothing to do. It must not have spent anything since: in that time somebody could
+// have made work and found the task awake, and the wakeup would be lost. Wakeups can
+// be spurious, so Sleep is called in a loop around the condition.
 func (t *Task) Sleep() {
-	t.state = stateSleeping
-	t.core.schedule()
+	c := t.core
+	if c.debt != 0 {
+		panic("cpu: task " + t.Name + " sleeps on what it saw before it spent time")
+	}
+	t.state = stateSleeping // from here on a wakeup counts, as after set_current_state
+	c.schedule(false)
 }
 
 // ToUser is the return to user mode: a due switch happens first.
 func (t *Task) ToUser() {
 	c := t.core
 	c.Look()
+	c.mustNotBeAtomic("return to user mode")
 	for c.needResched {
-		c.schedule()
+		c.schedule(false)
 	}
 	c.ctx = User
 }
@@ -100,10 +121,13 @@ func (t *Task) ToUser() {
 // ToKernel enters the kernel, as a system call does.
 func (t *Task) ToKernel() { t.core.Enter(System) }
 
+// exit is do_exit: the core goes to the next task and the coroutine ends.
 func (t *Task) exit() {
-	t.core.Look()
+	c := t.core
+	c.Look()
+	c.mustNotBeAtomic("exit")
 	t.state = stateDead
-	t.core.schedule()
+	c.switchTask(false)
 }
 
 // Wake is try_to_wake_up by code that runs on core c. On its own core the task is
@@ -111,36 +135,54 @@ func (t *Task) exit() {
 // Waking a task that does not sleep does nothing.
 func (c *Core) Wake(t *Task) {
 	c.Look()
-	if t.state != stateSleeping && t.state != stateNew {
+	switch {
+	case !t.asleep():
 		return
-	}
-	if t.core == c {
+	case t.onRQ: // on its way to sleep: it stays awake
+		c.wokenUp(t)
+	case t.core == c:
 		c.activate(t)
-		return
+	case t.queueWakeup():
+		// The interrupt leaves when its cost is paid; nothing on this core delays it.
+		off := c.irqsOff
+		c.irqsOff = true
+		c.Spend(model.StageIPI)
+		c.Look()
+		t.core.sendReschedule()
+		c.IRQRestore(off)
 	}
-	c.Spend(model.StageIPI)
-	c.Look()
-	if t.state == stateSleeping || t.state == stateNew {
-		t.wakeRemote()
-	}
+	c.PreemptCheck()
 }
 
 // WakeFromDevice wakes t from the engine's context: a timer outside the cores, or
 // the start of the run.
 func (t *Task) WakeFromDevice() {
-	if t.state == stateSleeping || t.state == stateNew {
-		t.wakeRemote()
+	switch {
+	case !t.asleep():
+	case t.onRQ:
+		t.core.wokenUp(t)
+	case t.queueWakeup():
+		t.core.sendReschedule()
 	}
 }
 
-func (t *Task) wakeRemote() {
+// asleep reports whether a wakeup would change something.
+func (t *Task) asleep() bool { return t.state == stateSleeping || t.state == stateNew }
+
+// queueWakeup is ttwu_queue_wakelist: it leaves the wakeup to the task's own core,
+// and reports whether an interrupt has to be sent for it. One that is on its way
+// takes all.
+func (t *Task) queueWakeup() bool {
 	c := t.core
 	t.state = stateWaking
 	c.wakeList = append(c.wakeList, t)
-	if !c.rescheduled {
-		c.rescheduled = true
-		c.eng.Schedule(c.eng.Now()+c.m.cfg.IPILatency, c.phase, c, argIPI)
-	}
+	send := !c.rescheduled
+	c.rescheduled = true
+	return send
+}
+
+func (c *Core) sendReschedule() {
+	c.eng.Schedule(c.eng.Now()+c.m.cfg.IPILatency, c.phase(phaseInterrupts), c, argIPI)
 }
 
 // handleResched is the rescheduling interrupt: it queues what other cores woke.
@@ -153,32 +195,6 @@ func (c *Core) handleResched() {
 		c.activate(t)
 	}
 	c.wakeList = c.wakeList[:0]
-}
-
-// activate queues t on this core and lets it preempt what runs if it may.
-func (c *Core) activate(t *Task) {
-	fresh := !t.begun
-	t.begun = true
-	t.state = stateRunning
-	t.stats.Wakeups++
-	c.traceWakeup(t)
-	if t.cfg.FIFO > 0 {
-		c.enqueueRT(t)
-		if c.cur.cfg.FIFO < t.cfg.FIFO {
-			c.needResched = true
-		}
-		return
-	}
-	c.updateCurr()
-	c.fair.enqueue(&t.ent, fresh)
-	t.ent.task = t
-	switch {
-	case c.cur == c.idle:
-		c.needResched = true
-	case c.cur.cfg.FIFO > 0 || c.needResched:
-	case c.fair.preempts(&t.ent):
-		c.needResched = true
-	}
 }
 
 // prio returns the kernel's priority number: 120 plus nice, or 99 minus FIFO.

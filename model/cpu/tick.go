@@ -28,9 +28,7 @@ func (c *Core) NewTimer(fn func(*Core)) *Timer { return &Timer{core: c, fn: fn} 
 // the earliest. Code on any core may call it; it does not cost time by itself.
 func (t *Timer) Mod(at sim.Time) {
 	c := t.core
-	offset := c.m.Cores[0].tickOffset
-	jiffy := int64((max(at-offset, 0)+c.m.tick-1)/c.m.tick) + 1
-	t.expires = max(jiffy, c.m.jiffies+1)
+	t.expires = max(c.m.jiffyAtOrAfter(at), c.m.jiffies+1)
 	if !t.armed {
 		t.armed = true
 		c.timers.armed = append(c.timers.armed, t)
@@ -60,30 +58,31 @@ func (l *timerList) remove(t *Timer) {
 	}
 }
 
-// expired reports whether a timer is due at that jiffy.
-func (l *timerList) expired(jiffies int64) bool {
+// earliest returns the timer that expires first, of several the one armed first;
+// nil if none is armed.
+func (l *timerList) earliest() *Timer {
+	var first *Timer
 	for _, t := range l.armed {
-		if t.expires <= jiffies {
-			return true
+		if first == nil || t.expires < first.expires {
+			first = t
 		}
 	}
-	return false
+	return first
 }
 
-// RunTimers is run_timer_softirq: it calls every expired timer's function.
+// RunTimers is run_timer_softirq: it calls every expired timer's function, in the
+// order in which they expired. The softirq layer calls it in the TIMER vector.
 func (c *Core) RunTimers() {
 	c.Look()
-	for i := 0; i < len(c.timers.armed); {
-		t := c.timers.armed[i]
-		if t.expires > c.m.jiffies {
-			i++
-			continue
+	for {
+		t := c.timers.earliest()
+		if t == nil || t.expires > c.m.jiffies {
+			return
 		}
 		c.timers.remove(t)
 		c.Spend(model.StageTimerSoftirq)
 		t.fn(c)
 		c.Look()
-		i = 0 // the function may have changed the list
 	}
 }
 
@@ -93,8 +92,10 @@ func (c *Core) handleTick() {
 	c.Spend(model.StageTick)
 	c.Look()
 	c.m.updateJiffies()
-	c.sampled[c.interrupted()]++
-	if c.soft != nil && c.timers.expired(c.m.jiffies) {
+	if !c.tickStopped {
+		c.sampled[c.interrupted()]++
+	}
+	if t := c.timers.earliest(); c.soft != nil && t != nil && t.expires <= c.m.jiffies {
 		c.soft.RaiseTimer()
 	}
 	c.updateCurr()
@@ -121,29 +122,29 @@ func (c *Core) interrupted() Context {
 func (c *Core) stopTick() {
 	if !c.tickStopped {
 		c.tickStopped = true
+		c.stoppedAt = c.eng.Now()
 		c.eng.Cancel(c.tickEvent)
 	}
 	c.armIdleTimer()
 }
 
+// armIdleTimer programs the interrupt that the earliest timer of an idle core needs.
+// Without a softirq layer nobody would run the timer.
 func (c *Core) armIdleTimer() {
 	l := &c.timers
-	if len(l.armed) == 0 {
+	first := l.earliest()
+	if first == nil || c.soft == nil {
 		return
 	}
-	first := l.armed[0].expires
-	for _, t := range l.armed[1:] {
-		first = min(first, t.expires)
-	}
 	if l.event != 0 {
-		if l.at <= first {
+		if l.at <= first.expires {
 			return // early is harmless: the interrupt finds nothing and arms again
 		}
 		c.eng.Cancel(l.event)
 	}
-	l.at = first
-	at := c.m.Cores[0].tickOffset + sim.Time(first-1)*c.m.tick
-	l.event = c.eng.Schedule(max(at, c.eng.Now()), c.phase, c, argTimer)
+	l.at = first.expires
+	at := max(c.m.jiffyStart(first.expires), c.eng.Now())
+	l.event = c.eng.Schedule(at, c.phase(phaseInterrupts), c, argTimer)
 }
 
 // restartTick starts the tick again when a core leaves idle, on its old grid.
@@ -151,15 +152,29 @@ func (c *Core) restartTick() {
 	if c.tickEvent != 0 && !c.tickStopped {
 		return
 	}
+	c.sampled[Idle] += c.skippedTicks()
 	c.tickStopped = false
 	if c.timers.event != 0 {
 		c.eng.Cancel(c.timers.event)
 		c.timers.event = 0
 	}
-	now := c.eng.Now()
-	next := c.tickOffset
-	if now >= next {
-		next += ((now-next)/c.m.tick + 1) * c.m.tick
+	next := c.tickOffset + sim.Time(c.ticksUntil(c.eng.Now()))*c.m.tick
+	c.tickEvent = c.eng.Schedule(next, c.phase(phaseInterrupts), c, argTick)
+}
+
+// ticksUntil returns the number of instants of the core's tick up to now.
+func (c *Core) ticksUntil(now sim.Time) int64 {
+	if now < c.tickOffset {
+		return 0
 	}
-	c.tickEvent = c.eng.Schedule(next, c.phase, c, argTick)
+	return int64((now-c.tickOffset)/c.m.tick) + 1
+}
+
+// skippedTicks returns how many ticks an idle core has not taken since it stopped
+// its tick (tick_nohz_account_idle_ticks).
+func (c *Core) skippedTicks() int64 {
+	if !c.tickStopped {
+		return 0
+	}
+	return c.ticksUntil(c.eng.Now()) - c.ticksUntil(c.stoppedAt)
 }
