@@ -1,0 +1,180 @@
+package tcp
+
+import (
+	"fmt"
+
+	"napisim/model"
+	"napisim/model/tcp/cong"
+	"napisim/model/tcp/sack"
+	"napisim/sim"
+)
+
+// Deliver is called at the instant at which an ACK reaches the peer. It does not
+// keep seg.
+func (s *Sender) Deliver(seg *model.Segment) {
+	now := s.eng.Now()
+	if seg.Ack > s.nxt {
+		panic(&sim.Fault{
+			Component: fmt.Sprintf("tcp sender of flow %d", s.cfg.Flow), At: now,
+			Value: fmt.Sprintf("ACK of %d, but only data below %d was sent", seg.Ack, s.nxt),
+		})
+	}
+	s.stats.Acks++
+	if seg.DSACK {
+		s.stats.DSACKs++
+	}
+	if seg.Ack < s.una {
+		return // an ACK that was overtaken says nothing new
+	}
+	s.tsRecent = seg.TSVal
+	// The right edge never moves left; an ACK that says so is older than the one
+	// that moved it.
+	edge := seg.Ack + uint64(seg.Window)
+	opened := edge > s.wndEnd
+	s.wndEnd = max(s.wndEnd, edge)
+
+	acked := int64(seg.Ack - s.una)
+	if acked > 0 {
+		s.acknowledge(now, seg)
+	}
+	fresh := s.mark(seg)
+	s.advanceState(now, acked, fresh)
+	if opened && s.una == s.nxt {
+		// The receiver is there and has room: probing is over.
+		s.backoff = 0
+		s.xmit.stop()
+	}
+	s.output()
+}
+
+// mark puts the SACK blocks on the board and returns the octets reported for the
+// first time. A DSACK is not for the board: it tells of data that is acknowledged
+// or SACKed anyway (RFC 2883).
+func (s *Sender) mark(seg *model.Segment) int64 {
+	first := 0
+	if seg.DSACK {
+		first = 1
+	}
+	var fresh int64
+	for _, b := range seg.Blocks[first:seg.SACKs] {
+		fresh += s.board.Mark(b)
+	}
+	return fresh
+}
+
+// acknowledge takes new data off the books.
+func (s *Sender) acknowledge(now sim.Time, seg *model.Segment) {
+	// Karn: a sample is unambiguous if nothing of what is acknowledged was sent
+	// twice. Otherwise the echoed timestamp tells which of the two it was.
+	switch {
+	case s.una >= s.rxtHigh:
+		s.rtt.sample(now - s.bursts.at(0).sentAt)
+	case seg.TSEcr != 0:
+		s.rtt.sample(sim.Time(max(timestamp(now)-seg.TSEcr, 1)) * sim.Millisecond)
+	}
+	s.una = seg.Ack
+	for s.bursts.len() > 0 && s.bursts.at(0).end <= s.una {
+		s.bursts.pop()
+	}
+	s.board.Ack(s.una)
+	s.backoff, s.dupAcks = 0, 0
+	// RFC 6298 rules 5.2 and 5.3.
+	if s.una < s.nxt {
+		s.xmit.set(now + s.currentRTO())
+	} else {
+		s.xmit.stop()
+	}
+}
+
+// advanceState moves between the states after an ACK that acknowledged so many
+// octets and SACKed so many for the first time.
+func (s *Sender) advanceState(now sim.Time, acked, fresh int64) {
+	if acked == 0 && fresh > 0 {
+		s.stats.DupAcks++
+	}
+	if s.state != open {
+		if s.una < s.recoveryPoint {
+			if s.state == loss {
+				s.grow(now, acked)
+			}
+			return
+		}
+		s.state = open
+	} else {
+		s.grow(now, acked)
+	}
+	// RFC 6675 section 5: a duplicate ACK is one that brings new SACK information.
+	if acked == 0 && fresh > 0 {
+		s.dupAcks++
+	}
+	if s.dupAcks >= sack.DupThresh || s.una < s.nxt && s.board.IsLost(s.una) {
+		s.enterRecovery(now)
+	}
+}
+
+// grow raises the congestion window for newly acknowledged octets. In slow start
+// all of them count, not one segment per ACK: an ACK per superframe must not slow
+// the sender down (RFC 3465 with L unbounded, as Linux).
+func (s *Sender) grow(now sim.Time, acked int64) {
+	if acked == 0 {
+		return
+	}
+	if s.cwnd < s.ssthresh {
+		if s.cwnd >= 2*s.usage.maxPipe {
+			return
+		}
+		n := min(acked, s.ssthresh-s.cwnd)
+		s.cwnd += n
+		acked -= n
+	}
+	if acked > 0 && s.usage.limited {
+		s.cwnd = s.cc.Grow(cong.Ack{Now: now, RTT: s.rtt.srtt, Cwnd: s.cwnd, Acked: acked})
+	}
+}
+
+// enterRecovery is step 4 of RFC 6675 section 5: the windows are reduced, and the
+// first segment is sent again whatever the pipe holds.
+func (s *Sender) enterRecovery(now sim.Time) {
+	s.stats.Recoveries++
+	s.state = recovery
+	s.recoveryPoint, s.rescueEnd, s.dupAcks = s.nxt, 0, 0
+	s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
+	s.cwnd = s.ssthresh
+	s.board.Restart()
+	if h, ok := s.board.Hole(s.una); ok {
+		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
+		s.xmit.set(now + s.currentRTO())
+	}
+}
+
+// timeout is the expiry of the retransmission timer: RFC 5681 section 3.1 and RFC
+// 6298 rules 5.4 to 5.6. What is SACKed stays so, as in Linux and as RFC 6675
+// section 5.1 allows, unless the receiver is seen to have reneged.
+func (s *Sender) timeout() {
+	s.stats.RTOs++
+	if s.board.Reneging() {
+		s.stats.Reneged++
+		s.board.Forget()
+	}
+	// A segment that times out again halves nothing: ssthresh remembers the first.
+	if s.state != loss || s.backoff == 0 {
+		s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
+	}
+	s.cc.Restart()
+	s.state, s.recoveryPoint, s.dupAcks = loss, s.nxt, 0
+	s.cwnd = s.mss
+	s.board.LoseAll()
+	s.backoff++
+	s.output()
+}
+
+// currentRTO is the timeout with its exponential backoff.
+func (s *Sender) currentRTO() sim.Time {
+	rto := s.rtt.rto()
+	for range s.backoff {
+		if rto *= 2; rto >= maxRTO {
+			return maxRTO
+		}
+	}
+	return rto
+}
