@@ -1,0 +1,305 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/model/host"
+	"napisim/model/link"
+	"napisim/model/tcp"
+	"napisim/model/traffic"
+	"napisim/nic"
+	"napisim/nic/driver"
+	"napisim/scenarios/spec"
+	"napisim/sim"
+	"napisim/softirq"
+	"napisim/softirq/gro"
+	"napisim/softirq/stack"
+)
+
+// Build puts a resolved scenario together for one run with a seed. The order of
+// construction is the order of names, so that it does not depend on the order in a
+// file. The caller must Close the system.
+func Build(s *spec.Scenario, seed uint64, o Options) (*System, error) {
+	sys := &System{scenario: s, seed: seed, eng: sim.NewEngine(o.Mode)}
+	sys.env = host.Env{SKBs: &model.SKBPool{}, Losses: &model.Losses{}}
+	for _, step := range []func() error{sys.buildMachine, sys.buildKernel, sys.buildPorts, sys.buildApps, sys.buildTraffic} {
+		if err := step(); err != nil {
+			sys.Close()
+			return nil, err
+		}
+	}
+	sys.machine.Trace = o.Trace
+	sys.register()
+	return sys, nil
+}
+
+// Close releases the coroutines of the run.
+func (sys *System) Close() { sys.eng.Close() }
+
+// rand returns the stream of random numbers of a named component.
+func (sys *System) rand(name string) *sim.Rand { return sim.NewRand(sys.seed, name) }
+
+func (sys *System) buildMachine() error {
+	costs, err := sys.costs()
+	if err != nil {
+		return err
+	}
+	preempt, err := cpu.ParsePreemption(string(sys.scenario.Preempt))
+	if err != nil {
+		return err
+	}
+	tick := sim.Time(sys.scenario.HZ.Tick())
+	cfg := cpu.Config{
+		Cores: sys.scenario.CPUs, HZ: int(sys.scenario.HZ), Preempt: preempt, Costs: costs,
+		IPILatency: sim.Microsecond,
+		TickPhase:  sys.rand("tick").Uniform(tick),
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return err
+	}
+	sys.machine = cpu.NewMachine(sys.eng, cfg)
+	return nil
+}
+
+// costs returns the price list of this run: the platform's costs, each varied by the
+// platform's noise. The variation belongs to the run, not to a single occurrence:
+// caches, alignment and clocks differ from boot to boot, and stay for its length.
+func (sys *System) costs() (costs model.Costs, err error) {
+	p := &sys.scenario.Platform
+	for _, name := range slices.Sorted(maps.Keys(p.Costs)) {
+		stage, err := model.ParseStage(name)
+		if err != nil {
+			return costs, err
+		}
+		c := p.Costs[name]
+		if stage.PerByte() != (c.Per == spec.PerByte) {
+			return costs, fmt.Errorf("platform %s: costs.%s: is charged per %s", p.Name, name, map[bool]string{true: "byte", false: "occurrence"}[stage.PerByte()])
+		}
+		costs[stage] = vary(sim.Time(c.Cost), int64(p.Noise), sys.rand("cost/"+name))
+	}
+	return costs, nil
+}
+
+// vary draws a cost around its mean. ppm is the standard deviation in parts per
+// million of the mean; the sum of twelve uniforms is close to normal, and an
+// integer. Costs stay above a tenth of their mean.
+func vary(mean sim.Time, ppm int64, r *sim.Rand) sim.Time {
+	const scale = 1_000_000
+	deviation := int64(-6 * scale)
+	for range 12 {
+		deviation += int64(r.IntN(scale))
+	}
+	varied := mean + sim.Time(int64(mean)/1000*ppm/1000*deviation/scale)
+	return max(varied, mean/10)
+}
+
+func (sys *System) buildKernel() error {
+	s := sys.scenario
+	cfg := softirq.Config{
+		NAPISchedule: s.Kernel.Behaviours[spec.NAPISchedule],
+		Ksoftirqd:    s.Kernel.Behaviours[spec.Ksoftirqd],
+		GRONormal:    s.Kernel.Behaviours[spec.GRONormal],
+
+		NetdevBudget:      s.Sysctl.NetdevBudget,
+		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),
+		GRONormalBatch:    s.Sysctl.GRONormalBatch,
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return err
+	}
+	// One stack serves all interfaces: the socket of a flow does not depend on the way
+	// by which its packets come.
+	k := stack.New(&sys.env, "eth")
+	for _, c := range sys.machine.Cores {
+		sys.softnets = append(sys.softnets, softirq.NewSoftnet(c, cfg, k, sys.env.SKBs))
+	}
+	sys.stack = k
+	return nil
+}
+
+func (sys *System) buildPorts() error {
+	s := sys.scenario
+	for i, name := range slices.Sorted(maps.Keys(s.NICs)) {
+		if err := sys.buildPort(i, name, s.NICs[name]); err != nil {
+			return fmt.Errorf("nics.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (sys *System) buildPort(i int, name string, n spec.NIC) error {
+	wire := link.Config{Rate: n.Link.Rate, Delay: sim.Time(n.Link.Delay)}
+	devCfg := nic.Config{
+		RXRing: n.Rings.RX, TXRing: n.Rings.TX,
+		RX:        nic.Coalesce{Usecs: sim.Time(n.Coalesce.RXUsecs), Frames: n.Coalesce.RXFrames},
+		TX:        nic.Coalesce{Usecs: sim.Time(n.Coalesce.TXUsecs), Frames: n.Coalesce.TXFrames},
+		TXLatency: sim.Microsecond,
+	}
+	drvCfg, err := sys.driverConfig(i, name, n)
+	if err != nil {
+		return err
+	}
+	if n.Driver == spec.DriverLAN966x {
+		devCfg.SharedVector, devCfg.Rearm = true, nic.LatchEvents
+		drvCfg.Buffer = 4096
+	}
+	if err := errors.Join(slices.Concat(wire.Validate(), devCfg.Validate(), drvCfg.Validate())...); err != nil {
+		return err
+	}
+	p := &port{name: name, in: link.NewPipe(wire), peers: &peers{}}
+	p.up = &uplink{pipe: p.in, rate: int64(wire.Rate)}
+	p.out = link.NewEgress(sys.eng, phaseLinks+sim.Phase(i), wire, p.peers)
+	dev := nic.New(sys.eng, phaseNICs+sim.Phase(i), devCfg, p.in, p.out)
+	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses}
+	if n.Driver == spec.DriverLAN966x {
+		p.dev = driver.NewLAN966x(drvCfg, h, dev).Netdev
+	} else {
+		p.dev = driver.NewGeneric(drvCfg, h, dev).Netdev
+	}
+	sys.ports = append(sys.ports, p)
+	return nil
+}
+
+// firstIRQ is the Linux interrupt number of the first vector.
+const firstIRQ = 32
+
+func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, error) {
+	recycle, err := driver.ParseRecycle(sys.scenario.Kernel.Behaviours[spec.PagePoolRecycle])
+	cfg := driver.Config{
+		Name: name, Buffer: 2048, XDPDrop: n.XDP == spec.XDPDrop,
+		Pool:  driver.PagePoolConfig{Size: n.PagePool.Size, Recycle: recycle},
+		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
+		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
+	}
+	if n.MTU+model.EthernetHeader > cfg.Buffer {
+		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
+	}
+	if n.Features.GRO {
+		g := gro.DefaultConfig()
+		g.GSO, g.MatchRecycle = gro.GSOFlush, false // up to v6.2
+		cfg.GRO = &g
+	}
+	return cfg, err
+}
+
+func (sys *System) buildApps() error {
+	s := sys.scenario
+	sys.readers = map[string]*host.UDPSock{}
+	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
+		app := s.Apps[name]
+		switch app.Kind {
+		case spec.AppUDPReader:
+			sock := host.NewUDPSock(&sys.env, host.UDPConfig{RcvBuf: sys.udpRcvbuf(app)})
+			sys.readers[name] = sock
+			sys.udp = append(sys.udp, sock)
+			sys.start(app, name, host.Datagrams(sock))
+		case spec.AppCPUHog:
+			sys.start(app, name, host.Hog)
+		case spec.AppTCPReader: // a task for each connection, made with the traffic
+		}
+	}
+	return nil
+}
+
+// udpRcvbuf is sk_rcvbuf: the default, or twice what the application asks for, up
+// to twice net.core.rmem_max.
+func (sys *System) udpRcvbuf(app spec.App) int {
+	if app.Rcvbuf == 0 {
+		return int(sys.scenario.Sysctl.RmemDefault)
+	}
+	return 2 * int(min(app.Rcvbuf, sys.scenario.Sysctl.RmemMax))
+}
+
+// start makes a task that runs from the beginning.
+func (sys *System) start(app spec.App, name string, body func(*cpu.Task)) {
+	c := sys.machine.Cores[app.CPU]
+	sys.machine.NewTask(c, name, cpu.TaskConfig{Nice: app.Nice}, body).WakeFromDevice()
+}
+
+func (sys *System) buildTraffic() error {
+	s := sys.scenario
+	for _, name := range slices.Sorted(maps.Keys(s.Traffic)) {
+		t := s.Traffic[name]
+		p := sys.ports[slices.IndexFunc(sys.ports, func(p *port) bool { return p.name == t.NIC })]
+		var err error
+		if t.Kind == spec.TrafficTCP {
+			err = sys.buildTCP(name, t, p)
+		} else {
+			err = sys.buildUDP(name, t, p)
+		}
+		if err != nil {
+			return fmt.Errorf("traffic.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
+	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
+	cfg.Start = sim.Time(t.Start)
+	cfg.Sizes = traffic.FixedSize(int32(t.Size) - model.EthernetFCS)
+	cfg.Flows, cfg.FirstFlow = t.Flows, sys.nextFlow
+	switch a := t.Arrivals; {
+	case a.CBR > 0:
+		cfg.Rate = a.CBR
+	case a.Poisson > 0:
+		cfg.Rate, cfg.Gaps = a.Poisson, traffic.Exponential
+	default:
+		cfg.Rate, cfg.Burst, cfg.Spacing = a.Bursts.Rate, a.Bursts.Frames, sim.Time(a.Bursts.Spacing)
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return err
+	}
+	p.in.Attach(traffic.New(cfg, sys.seed, "traffic/"+name))
+	if sock := sys.readers[t.To]; sock != nil {
+		for f := range t.Flows {
+			sys.stack.Bind(sys.nextFlow+model.FlowID(f), sock)
+		}
+	}
+	sys.nextFlow += model.FlowID(t.Flows)
+	return nil
+}
+
+// startJitter is the range in which the connections of one peer start: threads of
+// iperf3 do not start at one instant.
+const startJitter = sim.Millisecond
+
+func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
+	app := sys.scenario.Apps[t.To]
+	jitter := sys.rand("start/" + name)
+	key := traffic.DefaultRSSKey()
+	for i := range t.Flows {
+		flow := sys.nextFlow
+		sys.nextFlow++
+		rcvCfg := sys.receiverConfig(flow, t, app)
+		if err := errors.Join(rcvCfg.Validate()...); err != nil {
+			return err
+		}
+		rcv := tcp.NewReceiver(rcvCfg, sys.env.SKBs)
+		sndCfg := sys.senderConfig(flow, t, rcvCfg)
+		sndCfg.InitialWindow = int64(rcv.Window())
+		sndCfg.Hash = key.Hash(traffic.FlowTuple(flow))
+		if err := errors.Join(sndCfg.Validate()...); err != nil {
+			return err
+		}
+		sock := host.NewTCPSock(&sys.env, sys.machine.Cores[app.CPU], rcv, p.dev.Xmit)
+		sys.stack.Bind(flow, sock)
+		sys.tcp = append(sys.tcp, sock)
+		task := t.To
+		if t.Flows > 1 {
+			task = fmt.Sprintf("%s/%d", t.To, i)
+		}
+		sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+
+		snd := tcp.NewSender(sys.eng, phasePeers, sndCfg, p.up)
+		snd.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))
+		sys.senders = append(sys.senders, snd)
+		p.peers.add(flow, snd)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"napisim/model"
+	"napisim/model/unit"
+	"napisim/scenarios/spec"
+)
+
+// maxSteps is how many frames and ticks a run may have: at some ten million a
+// second they take more than a day, and the engine ends at 2^36 events anyway.
+const maxSteps = 1e12
+
+// Estimate is what a run will take, roughly.
+type Estimate struct {
+	// Frames is the most frames that can arrive, Ticks the timer interrupts of all cores.
+	Frames, Ticks float64
+	// Seconds is the time that one run takes on a present core.
+	Seconds float64
+}
+
+// The host time of a frame by kind of traffic and of a tick, in seconds; order of magnitude.
+const (
+	secondsPerTCPFrame = 300e-9
+	secondsPerUDPFrame = 100e-9
+	secondsPerTick     = 500e-9
+)
+
+// Estimate returns what one run of the scenario will take. The error says why a
+// run is too large to be started.
+func EstimateRun(s *spec.Scenario) (Estimate, error) {
+	var e Estimate
+	seconds := float64(s.Duration) / float64(unit.Second)
+	for _, name := range slices.Sorted(maps.Keys(s.Traffic)) {
+		t := s.Traffic[name]
+		frames := seconds * arrivalRate(s, t)
+		per := secondsPerUDPFrame
+		if t.Kind == spec.TrafficTCP {
+			per = secondsPerTCPFrame
+		}
+		e.Frames += frames
+		e.Seconds += frames * per
+	}
+	e.Ticks = seconds * float64(s.HZ) * float64(s.CPUs)
+	e.Seconds += e.Ticks * secondsPerTick
+	if steps := e.Frames + e.Ticks; steps > maxSteps {
+		return e, fmt.Errorf("the run is too large: %.3g frames and %.3g ticks in %v, at most %.0g can be simulated; shorten the duration or lower the rates",
+			e.Frames, e.Ticks, s.Duration, float64(maxSteps))
+	}
+	return e, nil
+}
+
+// arrivalRate returns the most frames per second that t can bring: its own rate, or
+// what its link carries.
+func arrivalRate(s *spec.Scenario, t spec.Traffic) float64 {
+	link := float64(s.NICs[t.NIC].Link.Rate) / 8
+	if t.Kind == spec.TrafficTCP {
+		return link / float64(model.WireBytes(model.TCPFrameLen(int32(t.MSS))))
+	}
+	rate := float64(t.Arrivals.CBR + t.Arrivals.Poisson + t.Arrivals.Bursts.Rate)
+	rate /= float64(unit.PacketPerSecond)
+	return min(rate, link/float64(model.WireBytes(int32(t.Size)-model.EthernetFCS)))
+}
