@@ -24,7 +24,7 @@ type RXRing struct {
 	fill, take            int
 	missed                int64
 	bytes                 int64
-	lost                  model.Frame // where a missed frame goes
+	lost                  [8]model.Frame // where missed frames go
 	cause                 cause
 	vector                *Vector
 }
@@ -72,19 +72,22 @@ func (r *RXRing) Pull(now sim.Time) {
 func (r *RXRing) pull(now sim.Time) {
 	first, before := r.fill, r.filled
 	for r.filled < r.posted {
-		f := &r.slots[r.fill]
-		if !r.wire.Pop(now, f) {
-			break
+		free := r.slots[r.fill:min(r.fill+r.Free(), len(r.slots))]
+		n := r.wire.Pop(now, free)
+		for i := range free[:n] {
+			r.bytes += int64(free[i].Len)
 		}
-		r.bytes += int64(f.Len)
-		r.filled++
-		if r.fill++; r.fill == len(r.slots) {
+		r.filled += int64(n)
+		if r.fill += n; r.fill == len(r.slots) {
 			r.fill = 0
+		}
+		if n < len(free) {
+			break
 		}
 	}
 	if r.filled == r.posted {
-		for r.wire.Pop(now, &r.lost) {
-			r.missed++
+		for n := 1; n > 0; r.missed += int64(n) {
+			n = r.wire.Pop(now, r.lost[:])
 		}
 	}
 	r.show(first, int(r.filled-before))

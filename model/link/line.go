@@ -42,16 +42,19 @@ func newLine(c Config) line {
 // after returns when a line that is free at the given moment is free again after a
 // frame of that length, offered at that instant.
 func (l *line) after(free moment, offered sim.Time, length int32) moment {
+	if l.perByte == 0 {
+		return l.afterFraction(free, offered, length)
+	}
+	// All usual speeds: 10M, 100M, 1G, 2.5G, 5G, 10G, 25G, 40G, 50G, 100G to 800G.
+	return moment{at: max(free.at, offered) + sim.Time(model.WireBytes(length))*l.perByte}
+}
+
+// afterFraction is after for rates at which a byte takes no whole picoseconds.
+func (l *line) afterFraction(free moment, offered sim.Time, length int32) moment {
 	if offered > free.at {
 		free = moment{at: offered}
 	}
-	wire := model.WireBytes(length)
-	// All usual speeds are here: 10M, 100M, 1G, 2.5G, 5G, 10G, 25G, 40G, 100G to 800G.
-	if l.perByte > 0 {
-		free.at += sim.Time(wire) * l.perByte
-		return free
-	}
-	hi, lo := bits.Mul64(uint64(wire), psPerByte)
+	hi, lo := bits.Mul64(uint64(model.WireBytes(length)), psPerByte)
 	whole, frac := bits.Div64(hi, lo, l.rate)
 	free.at += sim.Time(whole)
 	if free.frac += frac; free.frac >= l.rate {

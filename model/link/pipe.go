@@ -8,14 +8,15 @@ import (
 )
 
 // Source is an open-loop stream of frames: it sends what it sends, whatever becomes
-// of it.
+// of it. The pipe draws its frames when it knows that they have arrived, so what a
+// source yields must not depend on when it is asked.
 type Source interface {
-	// Next fills f with the next frame and reports true, or reports false for ever
-	// once the stream has ended. It sets f.Arrival to the instant at which the sender
-	// hands the frame to its line, never earlier than that of the frame before. The
-	// pipe calls it one frame ahead of what it delivers, so what a source yields must
-	// not depend on when it is asked.
-	Next(f *model.Frame) bool
+	// Peek returns the length of the next frame and the instant at which the sender
+	// hands it to its line, which never falls. Never ends the stream.
+	Peek() (offered sim.Time, length int32)
+	// Next fills f with the frame that Peek tells of, goes on to the one after it, and
+	// returns what Peek now returns. The pipe sets f.Arrival.
+	Next(f *model.Frame) (offered sim.Time, length int32)
 }
 
 // Drop decides that the frame that is the n-th on the wire, counted from zero, is
@@ -60,7 +61,7 @@ type Pipe struct {
 	free  moment
 	stats Stats
 
-	sources []lookahead
+	sources []input
 	offers  queue[model.Frame] // Arrival is the instant of the offer
 	last    sim.Time           // the latest offer
 	drop    Drop
@@ -70,17 +71,11 @@ type Pipe struct {
 // offered is the value of Pipe.from for frames of Offer.
 const offered = -1
 
-// lookahead is a source and the frame drawn from it; Never in its Arrival says that
-// the source has ended.
-type lookahead struct {
-	frame  model.Frame
+// input is a source and what it said of its next frame.
+type input struct {
 	source Source
-}
-
-func (l *lookahead) draw() {
-	if !l.source.Next(&l.frame) {
-		l.frame.Arrival = sim.Never
-	}
+	at     sim.Time
+	length int32
 }
 
 // NewPipe returns an idle pipe. cfg must be valid.
@@ -94,9 +89,8 @@ func (p *Pipe) Attach(s Source) {
 	if p.stats.Sent > 0 {
 		panic("link: source attached to a pipe in use")
 	}
-	l := lookahead{source: s}
-	l.draw()
-	p.sources = append(p.sources, l)
+	at, length := s.Peek()
+	p.sources = append(p.sources, input{s, at, length})
 	p.predict()
 }
 
@@ -135,18 +129,23 @@ func (p *Pipe) NextArrival() sim.Time { return p.next }
 // Gap returns the least time between two arrivals: what the shortest frame takes.
 func (p *Pipe) Gap() sim.Time { return p.line.gap() }
 
-// Pop takes the next frame that has arrived by now off the wire, in *f, with its
-// Arrival set. It reports false, and leaves *f undefined, if there is none. The
-// receiver calls it with the current instant; frames that are not popped wait.
-func (p *Pipe) Pop(now sim.Time, f *model.Frame) bool {
-	for p.next <= now {
+// Pop takes frames that have arrived by now off the wire, in order, until dst is
+// full, and returns how many. Each has its Arrival set. The receiver calls it with
+// the current instant; what is not popped waits.
+func (p *Pipe) Pop(now sim.Time, dst []model.Frame) int {
+	n := 0
+	for n < len(dst) && p.next <= now {
+		if len(p.sources) == 1 && p.offers.len() == 0 && p.drop == nil {
+			n += p.popAlone(now, dst[n:])
+			break
+		}
+		f := &dst[n]
 		if p.from == offered {
 			*f = *p.offers.front()
 			p.offers.pop()
 		} else {
-			l := &p.sources[p.from]
-			*f = l.frame
-			l.draw()
+			in := &p.sources[p.from]
+			in.at, in.length = in.source.Next(f)
 			p.stats.Sent++
 		}
 		f.Arrival = p.next
@@ -157,30 +156,53 @@ func (p *Pipe) Pop(now sim.Time, f *model.Frame) bool {
 			continue
 		}
 		p.stats.Delivered++
-		return true
+		n++
 	}
-	return false
+	return n
+}
+
+// popAlone is Pop for a single source that has the line for itself, the usual case
+// at high rates: the state of the line stays in registers.
+func (p *Pipe) popAlone(now sim.Time, dst []model.Frame) int {
+	in := &p.sources[0]
+	next, after, at, length := p.next, p.after, in.at, in.length
+	n := 0
+	for n < len(dst) && next <= now {
+		at, length = in.source.Next(&dst[n])
+		dst[n].Arrival = next
+		n++
+		p.free = after
+		if at == sim.Never {
+			next = sim.Never
+			break
+		}
+		after = p.line.after(after, at, length)
+		next = after.up() + p.line.delay
+	}
+	p.next, p.after, in.at, in.length = next, after, at, length
+	p.stats.Sent += int64(n)
+	p.stats.Delivered += int64(n)
+	return n
 }
 
 // predict chooses the frame that would go next on the line by what is known now.
 func (p *Pipe) predict() {
-	p.next = sim.Never
-	var f *model.Frame
-	at := sim.Never
+	at, length := sim.Never, int32(0)
 	for i := range p.sources {
-		if s := &p.sources[i].frame; s.Arrival < at {
-			f, at, p.from = s, s.Arrival, i
+		if in := &p.sources[i]; in.at < at {
+			at, length, p.from = in.at, in.length, i
 		}
 	}
 	if p.offers.len() > 0 {
-		if o := p.offers.front(); o.Arrival < at {
-			f, at, p.from = o, o.Arrival, offered
+		if f := p.offers.front(); f.Arrival < at {
+			at, length, p.from = f.Arrival, f.Len, offered
 		}
 	}
-	if f == nil {
+	if at == sim.Never {
+		p.next = sim.Never
 		return
 	}
-	p.after = p.line.after(p.free, at, f.Len)
+	p.after = p.line.after(p.free, at, length)
 	p.next = p.after.up() + p.line.delay
 }
 

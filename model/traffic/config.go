@@ -22,6 +22,16 @@ const (
 // String returns the name that scenarios use.
 func (g Gaps) String() string { return [...]string{"constant", "exponential"}[g] }
 
+// ParseGaps returns the distribution of that name.
+func ParseGaps(name string) (Gaps, error) {
+	for g := Constant; g <= Exponential; g++ {
+		if g.String() == name {
+			return g, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown distribution of gaps %q", name)
+}
+
 // FlowOrder says which flow the next frame belongs to.
 type FlowOrder uint8
 
@@ -35,6 +45,16 @@ const (
 // String returns the name that scenarios use.
 func (o FlowOrder) String() string { return [...]string{"round_robin", "random"}[o] }
 
+// ParseFlowOrder returns the order of that name.
+func ParseFlowOrder(name string) (FlowOrder, error) {
+	for o := RoundRobin; o <= Random; o++ {
+		if o.String() == name {
+			return o, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown order of flows %q", name)
+}
+
 // Limits of a Config.
 const (
 	MaxRate     = 100 * unit.Gpps
@@ -42,7 +62,7 @@ const (
 	MaxBurst    = 1 << 16
 	MaxFrame    = 65535 + model.EthernetHeader
 	MaxSkew     = 4
-	maxPeriod   = 1 << 57 // what sim.Rand.Exp takes
+	maxPeriod   = 1 << 50 // 46 times as much, the longest exponential gap, stays below a day
 	framePerSec = uint64(sim.Second) * uint64(unit.PacketPerSecond)
 )
 
@@ -125,7 +145,7 @@ func (c *Config) Validate() []error {
 	require(c.Spacing == 0 || c.Burst > 1, "spacing: is only for bursts of several frames")
 	if rateOK && burstOK {
 		p := periodOf(c.Rate, c.Burst)
-		require(p.whole < maxPeriod, "rate: %v is too low, its gaps pass 40 hours", c.Rate)
+		require(p.whole < maxPeriod-1, "rate: %v is too low, its gaps pass 18 minutes", c.Rate)
 		hi, lo := bits.Mul64(uint64(max(c.Spacing, 0)), uint64(c.Burst))
 		require(hi == 0 && lo <= p.whole, "spacing: bursts of %d frames %v apart take longer than the %v between them",
 			c.Burst, c.Spacing, sim.Time(min(p.whole, uint64(sim.Never))))

@@ -1,8 +1,6 @@
 package traffic
 
 import (
-	"math/bits"
-
 	"napisim/model"
 	"napisim/sim"
 )
@@ -15,24 +13,28 @@ type Generator struct {
 	next sim.Time // of the next frame
 	// The burst that comes after this one starts at burst, by the clock of bursts; it
 	// waits for the end of this one if that runs late.
-	burst   sim.Time
+	burst sim.Time
+	// steady tells that next alone is the clock: constant gaps, single frames of one
+	// size.
+	steady  bool
 	inBurst bool // the next frame is not the first of its burst
 	left    int  // frames of its burst that come after the next frame
 	period  period
-	carry   uint64 // numerator of what the clock of bursts owes, below period.den
-	// Exponential gaps are drawn in units of 2^-subBits ps: cut to whole picoseconds,
-	// they would be half of one too short in the mean.
-	subBits uint
-	sub     sim.Time // what was cut off and is still owed
+	carry   uint64   // numerator of what the clock of bursts owes, below period.den
+	sub     sim.Time // what exponential gaps owe in units of 2^-subBits ps
 
-	template model.Frame
-	sizes    alias // nil for one size
-	flows    []flow
-	flow     int   // of the frame before
-	skew     alias // nil for flows that are alike
+	frame model.Frame // the next, but for its flow
+	sizes alias       // nil for one size
+	flows []flow
+	flow  int   // of the frame before
+	skew  alias // nil for flows that are alike
 
 	gapRand, sizeRand, flowRand *sim.Rand
 }
+
+// Exponential gaps are drawn in units of 2^-subBits ps: cut to whole picoseconds they
+// would be half of one too short in the mean. The limit is what sim.Rand.Exp takes.
+const subBits = 7
 
 // flow is what frames of one flow carry.
 type flow struct {
@@ -52,14 +54,13 @@ func New(cfg Config, seed uint64, name string) *Generator {
 		cfg:      cfg,
 		next:     cfg.Start - cfg.Spacing,
 		burst:    cfg.Start,
-		flow:     -1,
+		steady:   cfg.Gaps == Constant && cfg.Burst == 1 && len(cfg.Sizes) == 1,
 		period:   periodOf(cfg.Rate, cfg.Burst),
-		template: model.Frame{Proto: model.UDP, TTL: 64},
+		frame:    model.Frame{Proto: model.UDP, TTL: 64},
 		gapRand:  sim.NewRand(seed, name+"/gaps"),
 		sizeRand: sim.NewRand(seed, name+"/sizes"),
 		flowRand: sim.NewRand(seed, name+"/flows"),
 	}
-	g.setSize(&g.template, cfg.Sizes[0])
 	if len(cfg.Sizes) > 1 {
 		weights := make([]uint64, len(cfg.Sizes))
 		for i, s := range cfg.Sizes {
@@ -67,6 +68,7 @@ func New(cfg Config, seed uint64, name string) *Generator {
 		}
 		g.sizes = newAlias(weights)
 	}
+	g.drawSize()
 	g.flows = make([]flow, cfg.Flows)
 	for i := range g.flows {
 		g.flows[i].hash = cfg.hash(cfg.FirstFlow + model.FlowID(i))
@@ -74,11 +76,16 @@ func New(cfg Config, seed uint64, name string) *Generator {
 	if cfg.Skew > 0 {
 		g.skew = newAlias(zipf(cfg.Flows, cfg.Skew))
 	}
-	if cfg.Gaps == Exponential {
-		g.subBits = uint(min(16, bits.LeadingZeros64(g.period.whole)-8))
-		g.advanceBurst()
+	g.flow = cfg.Flows - 1 // the turn begins with the first
+	switch {
+	case g.steady:
+		g.next = cfg.Start
+	case cfg.Gaps == Exponential:
+		g.advanceClock()
+		g.startBurst()
+	default:
+		g.startBurst()
 	}
-	g.startBurst()
 	return g
 }
 
@@ -102,64 +109,79 @@ func zipf(n, skew int) []uint64 {
 	return weights
 }
 
-// Peek returns the instant at which the next frame is offered, Never if there is
-// none.
-func (g *Generator) Peek() sim.Time {
+// Peek returns the instant at which the next frame is offered, and its length. The
+// instant is Never when the sender has stopped.
+func (g *Generator) Peek() (offered sim.Time, length int32) {
 	if g.next >= g.cfg.Stop {
-		return sim.Never
+		return sim.Never, 0
 	}
-	return g.next
+	return g.next, g.frame.Len
 }
 
-// Next fills f with the next frame and reports true, or reports false when the
-// sender has stopped. f.Arrival is the instant at which the frame is offered.
-func (g *Generator) Next(f *model.Frame) bool {
-	if g.next >= g.cfg.Stop {
-		return false
-	}
-	*f = g.template
+// Next fills f with the frame that Peek tells of, f.Arrival being the instant at
+// which it is offered, and returns what Peek now returns.
+func (g *Generator) Next(f *model.Frame) (offered sim.Time, length int32) {
+	*f = g.frame
 	f.Arrival = g.next
-	if g.sizes != nil {
-		g.setSize(f, g.cfg.Sizes[g.sizes.draw(g.sizeRand)])
-	}
-	if !g.inBurst || !g.cfg.FlowPerBurst {
-		g.flow = g.pick()
+	if len(g.flows) > 1 && (!g.inBurst || !g.cfg.FlowPerBurst) {
+		g.pick()
 	}
 	fl := &g.flows[g.flow]
 	fl.ipid++
 	f.Flow, f.Hash, f.IPID = g.cfg.FirstFlow+model.FlowID(g.flow), fl.hash, fl.ipid
-	g.advance()
-	return true
+	if g.steady {
+		g.next += g.gap()
+	} else {
+		g.advance()
+	}
+	return g.Peek()
 }
 
-func (g *Generator) setSize(f *model.Frame, s Size) {
-	f.Len = s.Len
-	f.Payload = s.Len - model.EthernetHeader - model.IPv4Header - model.UDPHeader
+func (g *Generator) drawSize() {
+	i := 0
+	if g.sizes != nil {
+		i = g.sizes.draw(g.sizeRand)
+	}
+	g.frame.Len = g.cfg.Sizes[i].Len
+	g.frame.Payload = g.frame.Len - model.EthernetHeader - model.IPv4Header - model.UDPHeader
 }
 
-// pick returns the flow of the next frame.
-func (g *Generator) pick() int {
+// pick chooses the flow of the next frame.
+func (g *Generator) pick() {
 	switch {
 	case g.skew != nil:
-		return g.skew.draw(g.flowRand)
+		g.flow = g.skew.draw(g.flowRand)
 	case g.cfg.Order == Random:
-		return g.flowRand.IntN(len(g.flows))
+		g.flow = g.flowRand.IntN(len(g.flows))
+	default:
+		if g.flow++; g.flow == len(g.flows) {
+			g.flow = 0
+		}
 	}
-	if g.flow+1 == len(g.flows) {
-		return 0
-	}
-	return g.flow + 1
 }
 
-// advance moves on to the frame after the next.
+// gap returns the next mean gap. It is a fraction: whole picoseconds are dealt out
+// so that their sum never errs by one.
+func (g *Generator) gap() sim.Time {
+	if g.carry += g.period.frac; g.carry < g.period.den {
+		return sim.Time(g.period.whole)
+	}
+	g.carry -= g.period.den
+	return sim.Time(g.period.whole) + 1
+}
+
+// advance goes on to the next frame, in general.
 func (g *Generator) advance() {
 	g.inBurst = g.left > 0
-	if !g.inBurst {
+	if g.inBurst {
+		g.left--
+		g.next += g.cfg.Spacing
+	} else {
 		g.startBurst()
-		return
 	}
-	g.left--
-	g.next += g.cfg.Spacing
+	if g.sizes != nil {
+		g.drawSize()
+	}
 }
 
 // startBurst makes the first frame of a burst the next frame. A Poisson clock may
@@ -168,21 +190,16 @@ func (g *Generator) advance() {
 func (g *Generator) startBurst() {
 	g.next = max(g.burst, g.next+g.cfg.Spacing)
 	g.left = g.cfg.Burst - 1
-	g.advanceBurst()
+	g.advanceClock()
 }
 
-// advanceBurst moves the clock of bursts on by one gap. The mean is a fraction:
-// whole picoseconds are dealt out so that their sum never errs by one.
-func (g *Generator) advanceBurst() {
-	gap := sim.Time(g.period.whole)
-	if g.carry += g.period.frac; g.carry >= g.period.den {
-		g.carry -= g.period.den
-		gap++
-	}
+// advanceClock moves the clock of bursts on by one gap.
+func (g *Generator) advanceClock() {
+	gap := g.gap()
 	if g.cfg.Gaps == Exponential {
-		g.sub += g.gapRand.Exp(gap << g.subBits)
-		gap = g.sub >> g.subBits
-		g.sub -= gap << g.subBits
+		g.sub += g.gapRand.Exp(gap << subBits)
+		gap = g.sub >> subBits
+		g.sub -= gap << subBits
 	}
 	g.burst += gap
 }
