@@ -15,8 +15,8 @@ const (
 // PageReturner takes back the pages of an skb that is freed. page_pool in nic/driver
 // implements it.
 type PageReturner interface {
-	// ReturnPages gives n pages back. It is called on the core that frees the skb,
-	// which decides between the direct and the ring path. safe tells that the free
+	// ReturnPages gives n pages back. It is called on the core that frees the skb, which has looked and
+	// decides between the direct and the ring path. safe tells that the free
 	// happens in NAPI context (napi_consume_skb and GRO), as page_pool asks.
 	ReturnPages(coreID, n int, safe bool)
 }

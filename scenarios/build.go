@@ -33,6 +33,9 @@ func Build(s *spec.Scenario, seed uint64, o Options) (*System, error) {
 			return nil, err
 		}
 	}
+	for _, p := range sys.ports {
+		p.dev.Open()
+	}
 	sys.machine.Trace = o.Trace
 	sys.register()
 	return sys, nil

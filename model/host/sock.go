@@ -23,10 +23,12 @@ type Env struct {
 // caller runs in NAPI context, which page_pool asks.
 func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
 	c.SpendN(model.StageSKBFree, 1+s.Chained)
-	if s.Pages > 0 && s.Pool != nil {
-		s.Pool.ReturnPages(c.ID, s.Pages, safe)
-	}
+	c.Look()
+	pool, pages := s.Pool, s.Pages
 	e.SKBs.Put(s)
+	if pages > 0 && pool != nil {
+		pool.ReturnPages(c.ID, pages, safe)
+	}
 }
 
 // Drop frees s and counts its segments as lost for reason r.

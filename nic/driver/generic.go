@@ -18,14 +18,13 @@ type Generic struct {
 	consumed int // descriptors that await refill
 }
 
-// NewGeneric brings the interface up. dev must have a vector for each ring.
+// NewGeneric registers the interface; Open brings it up. dev must have a vector for each ring.
 func NewGeneric(cfg Config, host Host, dev *nic.Device) *Generic {
 	d := &Generic{Netdev: newNetdev(cfg, host, dev)}
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX})
 	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg) + 1, Poll: d.pollTX})
 	d.connect(dev.RXVector(0), cfg.RXCPU, cfg.RXIRQ, cfg.Name+"-rx-0", func(c *cpu.Core) { d.irqHandler(c, dev.RXVector(0), d.napi) })
 	d.connect(dev.TXVector(0), cfg.TXCPU, cfg.TXIRQ, cfg.Name+"-tx-0", func(c *cpu.Core) { d.irqHandler(c, dev.TXVector(0), d.txNAPI) })
-	d.open()
 	return d
 }
 

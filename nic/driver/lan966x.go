@@ -16,13 +16,12 @@ type LAN966x struct {
 	vector *nic.Vector
 }
 
-// NewLAN966x brings the interface up. dev must share its vector between RX and TX
+// NewLAN966x registers the interface; Open brings it up. dev must share its vector between RX and TX
 // and latch events.
 func NewLAN966x(cfg Config, host Host, dev *nic.Device) *LAN966x {
 	d := &LAN966x{Netdev: newNetdev(cfg, host, dev), vector: dev.RXVector(0)}
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll})
 	d.connect(d.vector, cfg.RXCPU, cfg.RXIRQ, "fdma", d.irqHandler)
-	d.open()
 	return d
 }
 

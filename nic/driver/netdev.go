@@ -84,8 +84,9 @@ func newNetdev(cfg Config, host Host, dev *nic.Device) *Netdev {
 	return d
 }
 
-// open posts the receive ring and enables the interrupts (ndo_open), before the run.
-func (d *Netdev) open() {
+// Open posts the receive ring and enables the interrupts (ndo_open). It belongs to the
+// construction of a run, after the link has got its sources.
+func (d *Netdev) Open() {
 	d.pool.Prefill(d.rx.Size())
 	d.rx.Refill(0, d.rx.Size())
 	for _, v := range d.dev.Vectors() {
@@ -154,10 +155,6 @@ func (d *Netdev) pull(c *cpu.Core) bool {
 // receiveOne builds an skb around the next frame's page and gives it to GRO.
 func (d *Netdev) receiveOne(c *cpu.Core) {
 	f := d.rx.Take()
-	c.Spend(model.StageRXDescriptor)
-	c.Spend(model.StageDMASync)
-	c.SpendN(model.StageDMASyncByte, int(f.Len))
-	c.Spend(model.StageSKBBuild)
 	s := d.host.SKBs.Get()
 	s.Frame = *f
 	s.Segs = 1
@@ -167,15 +164,22 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	s.Pages = 1
 	s.Pool = d.pool
 	s.Arrivals = append(s.Arrivals, f.Arrival)
+	c.Spend(model.StageRXDescriptor)
+	c.Spend(model.StageDMASync)
+	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
+	c.Spend(model.StageSKBBuild)
 	d.napi.GROReceive(s)
 }
 
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.
 func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
+	bytes := 0
 	for range n {
-		c.SpendN(model.StageDMASyncByte, int(d.rx.Take().Len))
+		bytes += int(d.rx.Take().Len)
 	}
+	d.pool.hand += n
+	c.SpendN(model.StageDMASyncByte, bytes)
 	c.SpendN(model.StageRXDescriptor, n)
 	c.SpendN(model.StageDMASync, n)
 	c.SpendN(model.StageXDP, n)
@@ -189,6 +193,7 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	d.pool.Alloc(c, n)
 	c.SpendN(model.StageRefill, n)
 	c.Look()
+	d.pool.hand -= n
 	d.rx.Refill(c.Now(), n)
 }
 
@@ -233,5 +238,5 @@ func (d *Netdev) Check(held int) error {
 	if err := d.dev.Check(d.host.Machine.Engine().Now()); err != nil {
 		return err
 	}
-	return d.pool.Check(d.rx.Free() + d.rx.Filled() + held)
+	return d.pool.Check(d.rx.Free()+d.rx.Filled(), held)
 }

@@ -74,7 +74,8 @@ type PagePool struct {
 	owner func() int // napi.list_owner
 	cache int
 	ring  int
-	held  int // in the receive ring or in skbs
+	held  int // in the receive ring, in skbs or in the driver's hand
+	hand  int // taken off the receive ring or not yet posted to it
 	stats PagePoolStats
 }
 
@@ -104,125 +105,102 @@ func (p *PagePool) Prefill(n int) {
 }
 
 // Alloc is page_pool_alloc_pages, n times: pages for the receive ring, from the cache, else
-// from the ring, else from the page allocator. It is called in the NAPI's poll on core c.
+// from the ring, else from the page allocator. It is called in the NAPI's poll on core
+// c, and leaves the pages in the driver's hand.
 func (p *PagePool) Alloc(c *cpu.Core, n int) {
 	c.SpendN(model.StagePageFast, n)
-	p.held += n
 	for n > 0 {
-		if p.cache > 0 {
-			k := min(n, p.cache)
-			p.cache -= k
-			p.stats.AllocFast.Add(int64(k))
-			n -= k
-			continue
+		if p.cache == 0 {
+			p.refillCache(c)
 		}
-		n--
-		p.refillCache(c)
+		k := min(n, p.cache)
+		p.cache -= k
+		p.held += k
+		p.hand += k
+		n -= k
 	}
 }
 
-// refillCache gets one page beside those it puts into the empty cache
-// (page_pool_refill_alloc_cache, page_pool_alloc_pages_slow).
+// refillCache is page_pool_refill_alloc_cache and, if the ring is empty,
+// page_pool_alloc_pages_slow.
 func (p *PagePool) refillCache(c *cpu.Core) {
 	c.Look() // the ring is shared with cores that free skbs
-	if p.ring > 0 {
-		n := min(p.ring, ppAllocCacheRefill)
-		c.SpendN(model.StagePageRing, n)
+	if n := min(p.ring, ppAllocCacheRefill); n > 0 {
 		p.ring -= n
-		p.cache = n - 1
+		p.cache = n
 		p.stats.AllocRefill.Inc()
+		p.stats.AllocFast.Add(int64(n - 1)) // the page asked for counts as refill
+		c.SpendN(model.StagePageRing, n)
 		return
 	}
-	p.stats.AllocEmpty.Inc()
-	p.allocSlow(c)
-}
-
-// allocSlow is page_pool_alloc_pages_slow: a bulk of 64 pages, each mapped for DMA;
-// one page up to v5.12.
-func (p *PagePool) allocSlow(c *cpu.Core) {
 	n := ppAllocCacheRefill
 	if p.cfg.Recycle == RecycleDriverOnly {
-		n = 1
+		n = 1 // bulk allocation came with v5.13
 	}
+	p.cache = n
+	p.stats.AllocEmpty.Inc()
+	p.stats.AllocSlow.Inc()
+	p.stats.AllocFast.Add(int64(n - 1))
+	p.stats.Taken.Add(int64(n))
 	c.SpendN(model.StagePageSlow, n)
 	c.SpendN(model.StageDMASyncByte, n*p.size)
-	p.stats.AllocSlow.Inc()
-	p.stats.Taken.Add(int64(n))
-	p.cache = n - 1
 }
 
-// RecycleDirect is page_pool_recycle_direct: the driver gives back n pages that never
-// left its poll, as after XDP_DROP.
+// RecycleDirect is page_pool_recycle_direct: the driver gives back n pages of its
+// hand that never left its poll, as after XDP_DROP.
 func (p *PagePool) RecycleDirect(c *cpu.Core, n int) {
-	c.SpendN(model.StagePageFast, n)
-	c.SpendN(model.StageDMASyncByte, n*p.size)
+	if p.cache+n > ppAllocCacheSize {
+		c.Look() // the rest goes to the ring, which other cores share
+	}
+	p.hand -= n
 	p.held -= n
-	k := min(n, ppAllocCacheSize-p.cache)
-	p.cache += k
-	p.stats.RecycleCached.Add(int64(k))
-	if k < n {
-		c.Look()
-	}
-	for range n - k {
-		p.toCache(c)
-	}
+	p.put(c, n, true)
 }
 
 // ReturnPages takes back the pages of a freed skb (page_pool_put_page). It implements
-// model.PageReturner.
+// model.PageReturner; the caller has looked.
 func (p *PagePool) ReturnPages(coreID, n int, safe bool) {
 	c := p.cores[coreID]
 	p.held -= n
 	if p.cfg.Recycle == RecycleDriverOnly {
-		c.SpendN(model.StagePageSlow, n)
 		p.stats.Released.Add(int64(n))
+		c.SpendN(model.StagePageSlow, n)
 		return
 	}
-	c.SpendN(model.StageDMASyncByte, n*p.size) // for the device, which writes next
-	c.Look()
-	direct := p.cfg.Recycle == RecycleDirect && safe && p.owner() == coreID
-	for range n {
-		if direct {
-			c.Spend(model.StagePageFast)
-			p.toCache(c)
-		} else {
-			p.toRing(c)
-		}
-	}
+	p.put(c, n, p.cfg.Recycle == RecycleDirect && safe && p.owner() == coreID)
 }
 
-// toCache is page_pool_recycle_in_cache, with the ring behind it.
-func (p *PagePool) toCache(c *cpu.Core) {
-	if p.cache < ppAllocCacheSize {
-		p.cache++
-		p.stats.RecycleCached.Inc()
-		return
+// put recycles n pages: into the cache if direct is allowed, then into the ring, and
+// what finds neither goes to the page allocator. All of it is visible to other cores
+// before its cost is spent, so that it does not matter when the cost is paid.
+func (p *PagePool) put(c *cpu.Core, n int, direct bool) {
+	cached := 0
+	if direct {
+		cached = min(n, ppAllocCacheSize-p.cache)
+		p.cache += cached
+		p.stats.RecycleCached.Add(int64(cached))
+		p.stats.RecycleCacheFull.Add(int64(n - cached))
 	}
-	p.stats.RecycleCacheFull.Inc()
-	p.toRing(c)
-}
-
-// toRing is page_pool_recycle_in_ring; a full ring means back to the page allocator.
-func (p *PagePool) toRing(c *cpu.Core) {
-	if p.ring < p.cfg.Size {
-		c.Spend(model.StagePageRing)
-		p.ring++
-		p.stats.RecycleRing.Inc()
-		return
-	}
-	c.Spend(model.StagePageSlow)
-	p.stats.RingFull.Inc()
-	p.stats.Released.Inc()
+	ringed := min(n-cached, p.cfg.Size-p.ring)
+	released := n - cached - ringed
+	p.ring += ringed
+	p.stats.RecycleRing.Add(int64(ringed))
+	p.stats.RingFull.Add(int64(released))
+	p.stats.Released.Add(int64(released))
+	c.SpendN(model.StagePageFast, cached)
+	c.SpendN(model.StagePageRing, ringed)
+	c.SpendN(model.StagePageSlow, released)
+	c.SpendN(model.StageDMASyncByte, (cached+ringed)*p.size) // for the device, which writes next
 }
 
 // Check holds the books against each other: pages taken from the page allocator are
-// released, in the pool, or held by the receive ring and skbs; inUse is the latter, counted
-// where they are.
-func (p *PagePool) Check(inUse int) error {
+// released, in the pool, or held by the receive ring, the driver and skbs. ring and
+// skbs are the pages found in the receive ring and in skbs.
+func (p *PagePool) Check(ring, skbs int) error {
 	taken, released := p.stats.Taken.Value(), p.stats.Released.Value()
-	if taken != released+int64(p.cache+p.ring+p.held) || p.held != inUse {
-		return fmt.Errorf("page_pool: %d pages taken, %d released, %d cached, %d in the ring, %d held of which %d found",
-			taken, released, p.cache, p.ring, p.held, inUse)
+	if taken != released+int64(p.cache+p.ring+p.held) || p.held != ring+skbs+p.hand {
+		return fmt.Errorf("page_pool: %d pages taken, %d released, %d cached, %d in its ring, %d held: %d by the receive ring, %d by skbs, %d by the driver",
+			taken, released, p.cache, p.ring, p.held, ring, skbs, p.hand)
 	}
 	return nil
 }
