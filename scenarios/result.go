@@ -272,5 +272,3 @@ func lookup(n *strict.Node, path string) (string, bool) {
 	return "", false
 }
 
-// Metrics returns the names of all metrics that a result can have.
-func Metrics() []result.Definition { return slices.Clone(result.Definitions()) }
