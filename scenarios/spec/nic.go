@@ -1,0 +1,100 @@
+package spec
+
+import "napisim/model/unit"
+
+// NIC is a network card with its driver and its settings.
+type NIC struct {
+	// The driver, which decides how vectors, rings and NAPI instances hang together.
+	Driver Driver `yaml:"driver" default:"generic"`
+	// The cable and what is at its other end.
+	Link Link `yaml:"link" required:"true" shorthand:"rate"`
+	// The largest IP packet that the link carries.
+	MTU int `yaml:"mtu" default:"1500" min:"68" max:"65535" unit:"bytes" kernel:"ip link set mtu"`
+	// The sizes of the descriptor rings.
+	Rings Rings `yaml:"rings" kernel:"ethtool -G"`
+	// The interrupt moderation.
+	Coalesce Coalesce `yaml:"coalesce" kernel:"ethtool -C"`
+	// The offloads.
+	Features Features `yaml:"features" kernel:"ethtool -K"`
+	// Where the interrupts go.
+	IRQ IRQ `yaml:"irq"`
+	// The memory that frames are received into.
+	PagePool PagePool `yaml:"page_pool"`
+	// What an XDP program does with every frame, before there is an skb.
+	XDP XDP `yaml:"xdp" default:"pass" kernel:"ip link set xdp"`
+}
+
+// Driver names a driver model.
+type Driver string
+
+// The driver models.
+const (
+	// DriverGeneric has a vector and a NAPI instance of its own for each direction.
+	DriverGeneric Driver = "generic"
+	// DriverLAN966x has one vector and one NAPI instance that RX and TX share.
+	DriverLAN966x Driver = "lan966x"
+)
+
+// Values returns the drivers that can be written.
+func (Driver) Values() []string { return []string{string(DriverGeneric), string(DriverLAN966x)} }
+
+// Link is the cable between the card and the sender.
+type Link struct {
+	// The speed in each direction.
+	Rate unit.BitRate `yaml:"rate" required:"true" min:"1kbps" max:"10Tbps"`
+	// The time from one end to the other, each way: cable, switches and the sender's own
+	// stack together.
+	Delay unit.Duration `yaml:"delay" default:"0s" max:"10s"`
+}
+
+// Rings are the sizes of the descriptor rings.
+type Rings struct {
+	// The number of RX descriptors: a frame that finds none free is missed.
+	RX int `yaml:"rx" default:"512" min:"1" max:"65536" why:"no network card has such a ring" unit:"descriptors" kernel:"ethtool -G rx"`
+	// The number of TX descriptors.
+	TX int `yaml:"tx" default:"512" min:"1" max:"65536" why:"no network card has such a ring" unit:"descriptors" kernel:"ethtool -G tx"`
+}
+
+// Coalesce is the interrupt moderation. All values at zero mean none.
+type Coalesce struct {
+	// The longest time that a received frame waits for its interrupt.
+	RXUsecs unit.Duration `yaml:"rx-usecs" default:"0s" max:"1s" bare:"us" kernel:"ethtool -C rx-usecs"`
+	// The number of received frames that raise the interrupt before its time; 0: no limit.
+	RXFrames int `yaml:"rx-frames" default:"0" min:"0" max:"65536" unit:"frames" kernel:"ethtool -C rx-frames"`
+	// The longest time that a sent frame waits for its completion interrupt.
+	TXUsecs unit.Duration `yaml:"tx-usecs" default:"0s" max:"1s" bare:"us" kernel:"ethtool -C tx-usecs"`
+	// The number of sent frames that raise the interrupt before its time; 0: no limit.
+	TXFrames int `yaml:"tx-frames" default:"0" min:"0" max:"65536" unit:"frames" kernel:"ethtool -C tx-frames"`
+}
+
+// Features are the offloads of the interface.
+type Features struct {
+	// Whether the kernel merges the segments of a flow before its stack sees them.
+	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
+}
+
+// IRQ says which CPU takes the interrupts.
+type IRQ struct {
+	// The CPU of the RX vector.
+	RX int `yaml:"rx" default:"0" min:"0" kernel:"smp_affinity"`
+	// The CPU of the TX vector. The driver lan966x has one vector for both directions.
+	TX int `yaml:"tx" derived:"that of rx" min:"0" kernel:"smp_affinity"`
+}
+
+// PagePool is the recycling of receive pages.
+type PagePool struct {
+	// The size of the recycle ring; 0 stands for the default.
+	Size int `yaml:"size" derived:"that of the RX ring" min:"0" max:"32768" why:"page_pool_init refuses such a ring" unit:"pages" kernel:"page_pool_params.pool_size"`
+}
+
+// XDP is what the XDP program of an interface answers.
+type XDP string
+
+// The answers of an XDP program.
+const (
+	XDPPass XDP = "pass"
+	XDPDrop XDP = "drop"
+)
+
+// Values returns the answers that can be written.
+func (XDP) Values() []string { return []string{string(XDPPass), string(XDPDrop)} }

@@ -1,0 +1,188 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"napisim/model/unit"
+	"napisim/scenarios/faults"
+	"napisim/scenarios/strict"
+)
+
+// Bytes around and within a frame. With timestamps, which Linux uses, a TCP header has
+// 12 bytes of options.
+const (
+	ethernetHeader = 14
+	ethernetFCS    = 4
+	ipv4Header     = 20
+	tcpHeader      = 20
+	tcpTimestamps  = 12
+)
+
+// maxInterfaceName is IFNAMSIZ without the final zero.
+const maxInterfaceName = 15
+
+// Validate returns everything that is wrong with a complete scenario: what the fields
+// forbid one by one and what they say about each other. The faults know paths, no
+// positions. Stages are the cost stages of the model; without them their names are not
+// checked.
+func (s *Scenario) Validate(stages []string) faults.List {
+	return strict.Check(*s).And(s.relations(stages))
+}
+
+// Validate returns everything that is wrong with a platform.
+func (p *Platform) Validate(stages []string) faults.List {
+	return strict.Check(*p).And(p.checkStages(stages))
+}
+
+// A checker collects what is wrong between the fields of a scenario.
+type checker struct {
+	*Scenario
+	found faults.List
+}
+
+func (c *checker) fault(path, format string, args ...any) *faults.Fault {
+	c.found = append(c.found, faults.Fault{Path: path, Text: fmt.Sprintf(format, args...)})
+	return &c.found[len(c.found)-1]
+}
+
+// relations returns what the fields of the scenario say about each other that cannot be.
+func (s *Scenario) relations(stages []string) faults.List {
+	c := checker{Scenario: s}
+	c.time()
+	c.found = append(c.found, checkBehaviours(s.Kernel.Behaviours, "kernel.behaviours", "kernel.preset")...)
+	for _, f := range s.Platform.checkStages(stages) {
+		f.Path = "platform." + f.Path
+		c.found = append(c.found, f)
+	}
+	c.sysctl()
+	for _, name := range sorted(s.NICs) {
+		c.nic("nics."+name, name, s.NICs[name])
+	}
+	for _, name := range sorted(s.Apps) {
+		c.cpu("apps."+name+".cpu", s.Apps[name].CPU)
+	}
+	for _, name := range sorted(s.Traffic) {
+		c.traffic("traffic."+name, s.Traffic[name])
+	}
+	for i, e := range s.Evidence {
+		c.evidence(fmt.Sprintf("evidence.%d.variant", i), e)
+	}
+	return c.found
+}
+
+func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// fileName is what a scenario may be called: its name becomes part of file names.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (c *checker) time() {
+	if !fileName.MatchString(c.Name) {
+		c.fault("name", "%q cannot be part of a file name: use letters, digits, '.', '-' and '_'", c.Name)
+	}
+	if c.Warmup >= c.Duration && c.Duration > 0 {
+		c.fault("warmup", "%v leaves nothing of the duration of %v", c.Warmup, c.Duration)
+	}
+}
+
+// cpu checks the number of a CPU.
+func (c *checker) cpu(path string, cpu int) {
+	if cpu >= c.CPUs {
+		c.fault(path, "there is no CPU %d: cpus is %d, counted from 0", cpu, c.CPUs)
+	}
+}
+
+func (c *checker) sysctl() {
+	const budget = "sysctl.net.core.netdev_budget_usecs"
+	if c.Kernel.Behaviours[NetdevBudgetUsecs] == TwoJiffies && c.HZ > 0 {
+		if least := twoTicks(c.HZ); c.Sysctl.NetdevBudgetUsecs < least {
+			c.fault(budget, "%v is less than %v: the kernel refuses less than two ticks at %d Hz",
+				c.Sysctl.NetdevBudgetUsecs, least, c.HZ)
+		}
+	}
+	if rmem := c.Sysctl.TCPRmem; !slices.IsSorted(rmem[:]) {
+		c.fault("sysctl.net.ipv4.tcp_rmem", "%v, %v and %v do not ascend: they are the smallest, the initial and the largest buffer",
+			rmem[0], rmem[1], rmem[2])
+	}
+}
+
+// twoTicks is the default of net.core.netdev_budget_usecs, which counts whole
+// microseconds.
+func twoTicks(hz HZ) unit.Duration {
+	return unit.Duration(2_000_000/int64(hz)) * unit.Microsecond
+}
+
+func (c *checker) nic(path, name string, nic NIC) {
+	if len(name) > maxInterfaceName {
+		c.fault(path, "the name has %d letters, Linux allows %d", len(name), maxInterfaceName)
+	}
+	c.cpu(path+".irq.rx", nic.IRQ.RX)
+	if nic.Driver == DriverLAN966x && nic.IRQ.TX != nic.IRQ.RX {
+		c.fault(path+".irq.tx", "the driver %s has one vector: leave it out, or give it the CPU %d of irq.rx",
+			nic.Driver, nic.IRQ.RX)
+		return
+	}
+	c.cpu(path+".irq.tx", nic.IRQ.TX)
+}
+
+func (c *checker) traffic(path string, t Traffic) {
+	nic, ok := c.NICs[t.NIC]
+	if !ok {
+		f := c.fault(path+".nic", "there is no nic %q", t.NIC)
+		f.Suggestion = faults.Nearest(t.NIC, sorted(c.NICs))
+	}
+	c.reader(path+".to", t)
+	if t.Start >= c.Duration && c.Duration > 0 {
+		c.fault(path+".start", "%v is not before the end: the duration is %v", t.Start, c.Duration)
+	}
+	if nic.MTU == 0 {
+		return // no such card, or one whose MTU could not be read
+	}
+	switch t.Kind {
+	case TrafficTCP:
+		if most := unit.Bytes(nic.MTU - ipv4Header - tcpHeader); t.MSS > most {
+			c.fault(path+".mss", "%v is more than %v, what the MTU %d of %s leaves beside IPv4 and TCP", t.MSS, most, nic.MTU, t.NIC)
+		}
+		if t.TSO < t.MSS {
+			c.fault(path+".tso", "%v is less than one segment: the mss is %v", t.TSO, t.MSS)
+		}
+	case TrafficUDP:
+		if most := unit.Bytes(ethernetHeader + nic.MTU + ethernetFCS); t.Size > most {
+			c.fault(path+".size", "%v is more than %v, the largest frame with the MTU %d of %s", t.Size, most, nic.MTU, t.NIC)
+		}
+	}
+}
+
+// reader checks that traffic goes to an app that can read it.
+func (c *checker) reader(path string, t Traffic) {
+	app, ok := c.Apps[t.To]
+	switch {
+	case t.To == "" && t.Kind == TrafficTCP:
+		c.fault(path, "is missing: a TCP connection needs an app that accepts it")
+	case t.To == "" || t.Kind == "":
+	case !ok:
+		f := c.fault(path, "there is no app %q", t.To)
+		f.Suggestion = faults.Nearest(t.To, sorted(c.Apps))
+	case app.Kind != "" && app.Kind != t.Kind.reader():
+		c.fault(path, "the app %q is a %s; %s traffic needs a %s", t.To, app.Kind, t.Kind, t.Kind.reader())
+	}
+}
+
+// evidence checks that the assignments of a variant name fields that exist.
+func (c *checker) evidence(path string, e Evidence) {
+	for _, assignment := range e.Assignments() {
+		_, found := strict.Set[Scenario](strict.Tree(*c.Scenario), 0, assignment)
+		for _, f := range found {
+			c.found = append(c.found, faults.Fault{Path: path, Text: join(f.Path, f.Text), Suggestion: f.Suggestion})
+		}
+	}
+}
+
+func join(path, text string) string {
+	if path == "" {
+		return text
+	}
+	return path + ": " + text
+}

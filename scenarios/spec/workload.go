@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"napisim/model/unit"
+)
+
+// App is a task in user space.
+type App struct {
+	// What the task does.
+	Kind AppKind `yaml:"kind" required:"true"`
+	// The CPU that the task is bound to.
+	CPU int `yaml:"cpu" default:"0" min:"0" kernel:"sched_setaffinity"`
+	// The nice value of the task.
+	Nice int `yaml:"nice" default:"0" min:"-20" max:"19" kernel:"setpriority"`
+	// The size of the buffer that each read call offers.
+	ReadSize unit.Bytes `yaml:"read_size" default:"128KiB" min:"1B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"recv len"`
+	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
+	// the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.
+	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
+}
+
+// AppKind says what a task does.
+type AppKind string
+
+// The kinds of tasks.
+const (
+	AppTCPReader AppKind = "tcp-reader" // reads TCP connections as fast as it can
+	AppUDPReader AppKind = "udp-reader" // reads a UDP socket as fast as it can
+	AppCPUHog    AppKind = "cpu-hog"    // computes without end
+)
+
+// Values returns the kinds that can be written.
+func (AppKind) Values() []string {
+	return []string{string(AppTCPReader), string(AppUDPReader), string(AppCPUHog)}
+}
+
+// Traffic is what one peer sends.
+type Traffic struct {
+	// Whether the peer reacts to the receiver (tcp, a closed loop) or not (udp).
+	Kind TrafficKind `yaml:"kind" required:"true"`
+	// The network card that the traffic arrives at.
+	NIC string `yaml:"nic" required:"true"`
+	// The app that reads the traffic. UDP without a reader meets no socket and is dropped.
+	To string `yaml:"to"`
+	// The number of flows: TCP connections, or UDP senders that take turns.
+	Flows int `yaml:"flows" default:"1" min:"1" max:"65536"`
+	// When the peer starts to send.
+	Start unit.Duration `yaml:"start" default:"0s"`
+
+	// The largest piece of a stream that the peer's stack hands down at once; its last
+	// segment carries the PSH flag.
+	TSO unit.Bytes `yaml:"tso" default:"64KiB" max:"512KiB" for:"tcp" kernel:"gso_max_size"`
+	// The payload of a full segment.
+	MSS unit.Bytes `yaml:"mss" derived:"what the MTU leaves beside IPv4, TCP and timestamps: mtu - 52" min:"1B" max:"65535B" bare:"B" for:"tcp" kernel:"TCP_MAXSEG"`
+	// How the peer reacts to loss.
+	Congestion Congestion `yaml:"congestion" default:"reno" for:"tcp" kernel:"net.ipv4.tcp_congestion_control"`
+	// The congestion window that a connection starts with.
+	InitCwnd int `yaml:"init_cwnd" default:"10" min:"1" max:"1000" unit:"segments" for:"tcp" kernel:"initcwnd"`
+
+	// The size of each frame on the wire, from the Ethernet header to the checksum.
+	Size unit.Bytes `yaml:"size" required:"true" min:"64B" for:"udp"`
+	// When frames are sent, over all flows together.
+	Arrivals Arrivals `yaml:"arrivals" required:"true" oneof:"true" for:"udp"`
+}
+
+// TrafficKind says how a peer sends.
+type TrafficKind string
+
+// The kinds of traffic.
+const (
+	TrafficTCP TrafficKind = "tcp"
+	TrafficUDP TrafficKind = "udp"
+)
+
+// Values returns the kinds that can be written.
+func (TrafficKind) Values() []string { return []string{string(TrafficTCP), string(TrafficUDP)} }
+
+// reader returns the kind of app that reads the traffic.
+func (k TrafficKind) reader() AppKind {
+	if k == TrafficTCP {
+		return AppTCPReader
+	}
+	return AppUDPReader
+}
+
+// Congestion names the congestion control of a peer.
+type Congestion string
+
+// CongestionReno halves the window on loss and grows it by one segment each round trip.
+const CongestionReno Congestion = "reno"
+
+// Values returns the algorithms that can be written.
+func (Congestion) Values() []string { return []string{string(CongestionReno)} }
+
+// Arrivals is an arrival process: exactly one of its fields has a value.
+type Arrivals struct {
+	// Frames at equal distances.
+	CBR unit.PacketRate `yaml:"cbr" min:"0.001pps"`
+	// Frames at random, with exponential distances; this is their mean rate.
+	Poisson unit.PacketRate `yaml:"poisson" min:"0.001pps"`
+	// Frames in groups.
+	Bursts Bursts `yaml:"bursts"`
+}
+
+// Bursts is traffic that comes in groups of frames at equal distances.
+type Bursts struct {
+	// The mean rate over groups and pauses together.
+	Rate unit.PacketRate `yaml:"rate" required:"true" min:"0.001pps"`
+	// The number of frames in each group.
+	Frames int `yaml:"frames" default:"32" min:"1" max:"65536" unit:"frames"`
+	// The time from the start of one frame of a group to that of the next;
+	// back-to-back is as close as the link allows.
+	Spacing Spacing `yaml:"spacing" default:"back-to-back"`
+}
+
+// Spacing is the distance of frames in a group. Zero is back to back.
+type Spacing unit.Duration
+
+const backToBack = "back-to-back"
+
+// String returns the distance, or back-to-back.
+func (s Spacing) String() string {
+	if s == 0 {
+		return backToBack
+	}
+	return unit.Duration(s).String()
+}
+
+// MarshalText writes the distance as UnmarshalText reads it; a negative one is an error.
+func (s Spacing) MarshalText() ([]byte, error) {
+	if s == 0 {
+		return []byte(backToBack), nil
+	}
+	return unit.Duration(s).MarshalText()
+}
+
+// UnmarshalText reads a duration or back-to-back.
+func (s *Spacing) UnmarshalText(text []byte) error {
+	if string(text) == backToBack {
+		*s = 0
+		return nil
+	}
+	return (*unit.Duration)(s).UnmarshalText(text)
+}
