@@ -73,7 +73,9 @@ type Core struct {
 
 	m     *Machine
 	eng   *sim.Engine
-	eager bool
+	eager    bool
+	spending bool // parked in a Spend of an eager run, not in a look
+	aligning bool // on the way to the next look, see Align
 	costs model.Costs
 	soft  Softirqs
 
@@ -152,7 +154,7 @@ func (c *Core) Spend(s model.Stage) {
 	c.debt += c.costs[s]
 	c.spent[s]++
 	if c.eager {
-		c.Look()
+		c.payAtOnce()
 	}
 }
 
@@ -161,7 +163,7 @@ func (c *Core) SpendN(s model.Stage, n int) {
 	c.debt += c.costs[s] * sim.Time(n)
 	c.spent[s] += int64(n)
 	if c.eager {
-		c.Look()
+		c.payAtOnce()
 	}
 }
 
@@ -170,7 +172,7 @@ func (c *Core) Work(d sim.Time) {
 	c.debt += d
 	c.worked += d
 	if c.eager {
-		c.Look()
+		c.payAtOnce()
 	}
 }
 
@@ -190,6 +192,27 @@ func (c *Core) Look() {
 	c.payInQueue()
 }
 
+// payAtOnce pays a single cost in an eager run.
+func (c *Core) payAtOnce() {
+	c.spending = true
+	c.Look()
+	c.spending = false
+}
+
+// Align brings a core of an eager run to where it would be in a lazy one: it runs
+// on, without paying, to its next look. Counters can then be read, and agree with
+// those of a lazy run. It is called in the engine's context; the core has got there
+// when the events of this instant that are scheduled now fire.
+func (c *Core) Align() {
+	if c.parked != paying || !c.spending {
+		return
+	}
+	c.eng.Cancel(c.resume)
+	c.aligning, c.eager = true, false
+	c.parked = notParked
+	c.eng.Ready(c.cur.proc)
+}
+
 // looked notices loops that look at the world for ever without spending time.
 func (c *Core) looked() {
 	if now := c.eng.Now(); now != c.lastLook {
@@ -206,6 +229,9 @@ func (c *Core) payInQueue() {
 	if c.debt == 0 {
 		c.looked()
 	}
+	if c.aligning { // the first look after Align
+		c.aligning, c.eager = false, true
+	}
 	remain := c.debt
 	c.debt = 0
 	c.owing += remain
@@ -216,14 +242,21 @@ func (c *Core) payInQueue() {
 		}
 		c.park(paying)
 		remain = due - c.eng.Now()
-		if c.pending != 0 && !c.irqsOff {
-			c.deliver()
-			if c.eng.AdvanceWithin(remain) {
-				c.account[c.ctx] += remain
-				c.owing -= remain
-				return
+		if c.aligning {
+			c.owing -= remain
+			c.debt = remain
+			return
+		}
+		if c.pending == 0 || c.irqsOff {
+			if remain != 0 {
+				panic(fmt.Sprintf("cpu%d: resumed %v early and not interrupted", c.ID, remain))
 			}
-		} else if remain == 0 {
+			return
+		}
+		c.deliver()
+		if c.eng.AdvanceWithin(remain) {
+			c.account[c.ctx] += remain
+			c.owing -= remain
 			return
 		}
 	}

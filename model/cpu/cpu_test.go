@@ -1,44 +1,54 @@
 package cpu
 
 import (
+	"fmt"
 	"testing"
 
-	"napisim/model"
 	"napisim/sim"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// stopper ends a run at an instant, settling all cores.
-type stopper struct{ m *Machine }
+// phaseDevice is the phase of what tests do as devices.
+const phaseDevice sim.Phase = 10
 
-func (s stopper) Fire(uint64) {
-	for _, c := range s.m.Cores {
-		c.Settle()
-	}
-	s.m.eng.Stop()
+// modes are the ways of running that have to agree.
+var modes = []struct {
+	name string
+	mode sim.Mode
+}{{"lazy", sim.Lazy}, {"eager", sim.Eager}, {"slow", sim.Slow}}
+
+// A device is a function that the engine calls.
+type device func()
+
+func (d device) Fire(uint64) { d() }
+
+// at lets a device act at an instant.
+func at(m *Machine, t sim.Time, act func()) {
+	m.eng.Schedule(t, phaseDevice, device(act), 0)
 }
 
-func machine(mode sim.Mode, cores int) *Machine {
-	var costs model.Costs
-	for s := range costs {
-		if s := model.Stage(s); !s.PerByte() {
-			costs[s] = 100 * sim.Nanosecond
-		}
+// newMachine builds one core at HZ 250 that does everything in no time; edit changes
+// the configuration.
+func newMachine(mode sim.Mode, edit func(*Config)) *Machine {
+	cfg := Config{Cores: 1, HZ: 250}
+	if edit != nil {
+		edit(&cfg)
 	}
-	return NewMachine(sim.NewEngine(mode), Config{Cores: cores, HZ: 250, Costs: costs, IPILatency: sim.Microsecond, TickPhase: sim.Millisecond})
+	if faults := cfg.Validate(); len(faults) > 0 {
+		panic(fmt.Sprint(faults))
+	}
+	return NewMachine(sim.NewEngine(mode), cfg)
 }
 
-func run(t *testing.T, m *Machine, until sim.Time) {
-	t.Helper()
-	m.eng.Schedule(until, 255, stopper{m}, 0)
-	defer m.eng.Close()
-	m.eng.Run()
-	for _, c := range m.Cores {
-		if err := c.Check(); err != nil {
-			t.Error(err)
-		}
-	}
+// start makes a task that starts as soon as the core takes its interrupt.
+func start(c *Core, name string, cfg TaskConfig, body func(*Task)) *Task {
+	t := c.m.NewTask(c, name, cfg, body)
+	t.WakeFromDevice()
+	return t
 }
 
+// hog computes in user mode for ever.
 func hog(t *Task) {
 	t.ToUser()
 	for {
@@ -47,58 +57,81 @@ func hog(t *Task) {
 	}
 }
 
-// Two hogs at HZ 250 alternate in ticks of 4 ms: the slice of each is 3 ms, so
-// the first tick of a turn, at most 4 ms after its start, ends it.
-func TestTwoHogsAlternateByTicks(t *testing.T) {
-	m := machine(sim.Lazy, 1)
-	a := m.NewTask(m.Cores[0], "a", TaskConfig{}, hog)
-	b := m.NewTask(m.Cores[0], "b", TaskConfig{}, hog)
-	a.WakeFromDevice()
-	b.WakeFromDevice()
-	run(t, m, sim.Second)
-	t.Log(m.Cores[0].Stats(), a.Runtime(), b.Runtime(), m.Cores[0].Account(), m.Fingerprint.Sum())
-	if n := m.Cores[0].Stats().ContextSwitches; n < 248 || n > 252 {
-		t.Errorf("%d switches in 250 ticks", n)
-	}
-	if d := a.Runtime() - b.Runtime(); max(d, -d) > 5*sim.Millisecond {
-		t.Errorf("unfair by %v", d)
+// run runs until an instant, or until nothing is left to do, and checks the books.
+func run(t *testing.T, m *Machine, until sim.Time) {
+	t.Helper()
+	m.eng.Schedule(until, 255, device(m.eng.Stop), 0)
+	defer m.eng.Close()
+	m.eng.Run()
+	checkBooks(t, m)
+}
+
+// checkBooks settles all cores at the present instant and holds their books against
+// each other.
+func checkBooks(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, m *Machine,
+) {
+	t.Helper()
+	for _, c := range m.Cores {
+		c.Settle()
+		if err := c.Check(); err != nil {
+			t.Errorf("at %v: %v", m.eng.Now(), err)
+		}
 	}
 }
 
-// The modes agree to the last picosecond.
-func TestModesAgree(t *testing.T) {
-	var want uint64
-	for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
-		m := machine(mode, 2)
-		c0, c1 := m.Cores[0], m.Cores[1]
-		var sleeper *Task
-		sleeper = m.NewTask(c1, "sleeper", TaskConfig{}, func(t *Task) {
-			for {
-				t.Sleep()
-				for range 10 {
-					c1.Spend(model.StageRecvmsg)
-				}
-				c1.Look()
-			}
-		})
-		m.NewTask(c1, "hog", TaskConfig{}, hog).WakeFromDevice()
-		sleeper.WakeFromDevice()
-		m.NewTask(c0, "waker", TaskConfig{}, func(t *Task) {
-			for {
-				for range 37 {
-					c0.Spend(model.StageAppRead)
-				}
-				c0.Wake(sleeper)
-			}
-		}).WakeFromDevice()
-		run(t, m, 100*sim.Millisecond)
-		got := m.Fingerprint.Sum()
-		t.Log(mode, got, c1.Account(), c1.Stats(), sleeper.Stats())
-		if want == 0 {
-			want = got
+// A journal is what happened when, one line for each event.
+type journal struct {
+	m     *Machine
+	from  sim.Time // counts as zero
+	lines []string
+}
+
+func (j *journal) note(format string, args ...any) {
+	j.lines = append(j.lines, fmt.Sprintf("%v ", j.m.eng.Now()-j.from)+fmt.Sprintf(format, args...))
+}
+
+func (j *journal) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, j.lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// eachMode runs a test in all modes.
+func eachMode(t *testing.T, test func(t *testing.T, mode sim.Mode)) {
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) { test(t, m.mode) })
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := Config{Cores: MaxCores, HZ: 1000, Preempt: PreemptFull, TickPhase: sim.Millisecond - 1}
+	if faults := good.Validate(); len(faults) > 0 {
+		t.Errorf("good configuration: %v", faults)
+	}
+	bad := Config{Cores: 65, HZ: 250, Preempt: 3, TickPhase: 4 * sim.Millisecond, IPILatency: -1}
+	bad.Costs[0] = -1
+	if faults := bad.Validate(); len(faults) != 5 {
+		t.Errorf("%d faults, want 5: %v", len(faults), faults)
+	}
+	if faults := (&Config{}).Validate(); len(faults) != 2 {
+		t.Errorf("zero configuration has %d faults, want cpus and hz: %v", len(faults), faults)
+	}
+	if faults := (TaskConfig{Nice: -21, FIFO: 100}).Validate(); len(faults) != 2 {
+		t.Errorf("%d faults of a task, want 2: %v", len(faults), faults)
+	}
+}
+
+func TestPreemptionNames(t *testing.T) {
+	for p := PreemptNone; p <= PreemptFull; p++ {
+		if got, err := ParsePreemption(p.String()); got != p || err != nil {
+			t.Errorf("%v parses as %v, %v", p, got, err)
 		}
-		if got != want {
-			t.Errorf("mode %v: fingerprint %x, lazy has %x", mode, got, want)
-		}
+	}
+	if _, err := ParsePreemption("rt"); err == nil {
+		t.Error("rt is accepted")
 	}
 }

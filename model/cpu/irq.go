@@ -106,6 +106,9 @@ func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOf
 // does what the return from an interrupt does: preempt the interrupted code if it
 // may be preempted, and start again with what became pending in the switches.
 func (c *Core) deliver() {
+	spending := c.spending
+	c.spending = false
+	defer func() { c.spending = spending }()
 	for {
 		for c.pending != 0 {
 			l := c.lines[bits.TrailingZeros64(c.pending)]

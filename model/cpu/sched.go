@@ -4,13 +4,12 @@ import (
 	"napisim/model"
 )
 
-// schedule calls the scheduler from a task. It returns when the task runs again, at
-// once if it is the one picked. A call to preempt does not put the task to sleep.
+// schedule calls the scheduler from a task that has looked. It returns when the task
+// runs again, at once if it is the one picked.
 func (c *Core) schedule(preempt bool) {
 	c.mustNotBeAtomic("scheduling")
-	c.Look()
 	c.switchTask(preempt)
-	if !c.irqsOff && c.pending != 0 {
+	if c.pending != 0 {
 		c.deliver()
 	}
 }
@@ -18,27 +17,27 @@ func (c *Core) schedule(preempt bool) {
 // mustNotBeAtomic stops code that gives the core away, or leaves the kernel, where
 // Linux would complain.
 func (c *Core) mustNotBeAtomic(what string) {
-	if c.InInterrupt() || c.preemptOff > 0 {
+	if c.InInterrupt() || c.preemptOff > 0 || c.irqsOff {
 		panic("cpu: " + what + " while atomic in task " + c.cur.Name)
 	}
 }
 
-// switchTask is __schedule: it picks the next task and switches to it. It neither
-// looks first nor takes interrupts at the end; both are the caller's, so that
+// switchTask is __schedule: it picks the next task and switches to it, with
+// interrupts off. What became pending meanwhile is the caller's to deliver, so that
 // preemption from an interrupt does not nest deeper and deeper.
 func (c *Core) switchTask(preempt bool) {
-	prev, ctx, off := c.cur, c.ctx, c.irqsOff
+	prev, ctx := c.cur, c.ctx
 	c.irqsOff = true
 	c.ctx = System
 	c.updateCurr()
-	c.putPrev(prev, preempt)
+	c.putPrev(prev)
 	c.needResched = false
 	next := c.pickNext(prev)
 	next.ent.execStart = c.clockTask
 	if next != prev {
 		c.switchTo(prev, next, preempt)
 	}
-	c.ctx, c.irqsOff = ctx, off
+	c.ctx, c.irqsOff = ctx, false
 }
 
 // switchTo pays for the switch, which is part of next's runtime, and hands the core
@@ -50,7 +49,7 @@ func (c *Core) switchTo(prev, next *Task, preempt bool) {
 	c.cur = next
 	c.stats.ContextSwitches++
 	next.stats.Switches++
-	if prev.onRQ {
+	if prev.state == stateRunning {
 		prev.stats.Preempted++
 	}
 	c.traceSwitch(prev, next, preempt)
@@ -69,17 +68,15 @@ func (c *Core) begin() {
 }
 
 // putPrev puts the task that ran back on its queue, or takes it off if it sleeps.
-func (c *Core) putPrev(t *Task, preempt bool) {
-	switch stays := preempt || t.state == stateRunning; {
+func (c *Core) putPrev(t *Task) {
+	switch stays := t.state == stateRunning; {
 	case t == c.idle:
-	case stays && t.cfg.FIFO > 0: // at the head of its priority, where it is
+	case stays && t.cfg.FIFO > 0: // it keeps its place
 	case stays:
 		c.fair.putCurr(&t.ent)
 	case t.cfg.FIFO > 0:
-		t.onRQ = false
 		c.dequeueRT(t)
 	default:
-		t.onRQ = false
 		c.fair.dequeueCurr(&t.ent)
 	}
 }
@@ -99,7 +96,8 @@ func (c *Core) pickNext(prev *Task) *Task {
 func (c *Core) activate(t *Task) {
 	fresh := !t.begun
 	t.begun = true
-	t.onRQ = true
+	t.state = stateRunning
+	t.stats.Wakeups++
 	if t.cfg.FIFO > 0 {
 		c.enqueueRT(t)
 		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
@@ -110,13 +108,6 @@ func (c *Core) activate(t *Task) {
 			c.needResched = true
 		}
 	}
-	c.wokenUp(t)
-}
-
-// wokenUp is ttwu_do_wakeup, the end of every wakeup.
-func (c *Core) wokenUp(t *Task) {
-	t.state = stateRunning
-	t.stats.Wakeups++
 	c.traceWakeup(t)
 }
 
@@ -187,8 +178,8 @@ func (c *Core) idleLoop() {
 	}
 }
 
-// reportedState is the prev_state of sched_switch: a task that is preempted inside
-// the kernel is "R+" whatever its state.
+// reportedState is the prev_state of sched_switch: "R+" says that the task was
+// preempted inside the kernel.
 func (t *Task) reportedState(preempt bool) string {
 	switch {
 	case preempt:

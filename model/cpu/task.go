@@ -47,7 +47,6 @@ type Task struct {
 	proc  *sim.Proc
 	cfg   TaskConfig
 	state taskState
-	onRQ  bool // running or queued; a task that is about to sleep still is
 	begun bool
 	ent   entity
 	stats TaskStats
@@ -103,7 +102,7 @@ func (t *Task) Sleep() {
 	if c.debt != 0 {
 		panic("cpu: task " + t.Name + " sleeps on what it saw before it spent time")
 	}
-	t.state = stateSleeping // from here on a wakeup counts, as after set_current_state
+	t.state = stateSleeping
 	c.schedule(false)
 }
 
@@ -138,8 +137,6 @@ func (c *Core) Wake(t *Task) {
 	switch {
 	case !t.asleep():
 		return
-	case t.onRQ: // on its way to sleep: it stays awake
-		c.wokenUp(t)
 	case t.core == c:
 		c.activate(t)
 	case t.queueWakeup():
@@ -157,11 +154,7 @@ func (c *Core) Wake(t *Task) {
 // WakeFromDevice wakes t from the engine's context: a timer outside the cores, or
 // the start of the run.
 func (t *Task) WakeFromDevice() {
-	switch {
-	case !t.asleep():
-	case t.onRQ:
-		t.core.wokenUp(t)
-	case t.queueWakeup():
+	if t.asleep() && t.queueWakeup() {
 		t.core.sendReschedule()
 	}
 }
