@@ -81,7 +81,7 @@ func (m *Throttle) Restart(last sim.Time) { m.opened, m.due = last+m.Gap, sim.Ne
 
 // Completed implements Moderation.
 func (m *Throttle) Completed(at sim.Time) sim.Time {
-	m.due = min(m.due, max(at, m.opened))
+	m.due = max(at, m.opened)
 	return m.due
 }
 
@@ -122,7 +122,7 @@ func (m *Count) Restart(sim.Time) { m.seen, m.due = 0, sim.Never }
 // Completed implements Moderation.
 func (m *Count) Completed(at sim.Time) sim.Time {
 	if m.seen++; m.seen >= m.Frames {
-		m.due = min(m.due, at)
+		m.due = at
 	}
 	return m.due
 }
