@@ -158,13 +158,10 @@ func (r *Receiver) ackDue(now sim.Time) bool {
 // near that it is not worth waiting.
 func (r *Receiver) delayAck(now sim.Time) bool {
 	a := &r.ack
-	ato := a.ato
-	if ato > delackMin {
-		limit := 500 * sim.Millisecond
-		if a.pingpong || a.pushed > 0 {
-			limit = delackMax
-		}
-		ato = min(ato, limit, delackMax)
+	ato := min(a.ato, delackMax)
+	if r.cfg.InitialRTT > 0 {
+		// A socket that knows its round-trip time has no reason to wait longer.
+		ato = min(ato, max(r.cfg.InitialRTT, delackMin))
 	}
 	at := now + ato
 	if a.timer != 0 {

@@ -29,6 +29,9 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	r.clock(now)
 	r.stats.Segments += int64(s.Segs)
 	r.stats.SKBs++
+	if s.Payload == 0 {
+		r.stats.Control += int64(s.Segs)
+	}
 	var v Verdict
 	seq, end := s.Frame.Seq, s.EndSeq()
 	switch {
@@ -47,7 +50,6 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	r.rttFromTimestamp(now, s)
 	switch {
 	case s.Payload == 0 && s.Frame.Flags&model.FIN == 0:
-		r.stats.Control += int64(s.Segs)
 		free.PushBack(s)
 	case end <= r.rcvNxt:
 		r.refuse(s, &v)
@@ -73,7 +75,6 @@ func (r *Receiver) refuse(s *model.SKB, v *Verdict) {
 	r.ack.enterQuick(r.rcvWnd)
 	r.ack.scheduled = true
 	if s.Payload == 0 {
-		r.stats.Control += int64(s.Segs)
 		return
 	}
 	reason := model.DropTCPWindow
@@ -82,8 +83,19 @@ func (r *Receiver) refuse(s *model.SKB, v *Verdict) {
 		r.stats.TCPDSACKOldSent++
 		r.sacks.setDup(s.Frame.Seq, s.EndSeq())
 	}
-	v.Dropped, v.Reason = s.Segs, reason
-	r.stats.Lost.Add(reason, s.Segs)
+	r.refuseFor(reason, s, v)
+}
+
+// refuseFor counts all segments of an skb that was just received as lost.
+func (r *Receiver) refuseFor(reason model.DropReason, s *model.SKB, v *Verdict) {
+	v.Dropped, v.Reason = r.lose(reason, s), reason
+}
+
+// lose counts the segments of an skb that goes no further; a bare FIN has none.
+func (r *Receiver) lose(reason model.DropReason, s *model.SKB) int {
+	n := payloadSegs(s)
+	r.stats.Lost.Add(reason, n)
+	return n
 }
 
 // inOrder queues an skb that begins at or before RCV.NXT and ends after it.
@@ -96,8 +108,7 @@ func (r *Receiver) inOrder(now sim.Time, s *model.SKB, free *model.SKBList, v *V
 	// one superframe would never pass data.
 	if !r.tryRmem(free) && r.queue.len() > 0 {
 		r.stats.TCPRcvQDrop++
-		r.stats.Lost.Add(model.DropTCPRcvQ, s.Segs)
-		v.Dropped, v.Reason = s.Segs, model.DropTCPRcvQ
+		r.refuseFor(model.DropTCPRcvQ, s, v)
 		v.DataReady = r.dataReady()
 		free.PushBack(s)
 		return
@@ -106,8 +117,6 @@ func (r *Receiver) inOrder(now sim.Time, s *model.SKB, free *model.SKBList, v *V
 	if s.Payload > 0 {
 		r.eventDataRecv(now, s)
 	} else {
-		// A bare FIN carries no segment that a reader would wait for.
-		r.stats.Control += int64(s.Segs)
 		r.ack.scheduled = true
 	}
 	if len(r.ofo) > 0 {
@@ -168,7 +177,7 @@ func (r *Receiver) ofoQueue(free *model.SKBList) {
 			r.dupOfo(e.s.Frame.Seq, min(e.end(), r.rcvNxt), true)
 		}
 		if e.end() <= r.rcvNxt {
-			r.stats.Lost.Add(model.DropTCPOld, e.s.Segs)
+			r.lose(model.DropTCPOld, e.s)
 			r.release(e.s, free)
 			continue
 		}
@@ -190,8 +199,7 @@ func (r *Receiver) ofoQueue(free *model.SKBList) {
 func (r *Receiver) outOfOrder(s *model.SKB, free *model.SKBList, v *Verdict) {
 	if !r.tryRmem(free) {
 		r.stats.TCPOFODrop++
-		r.stats.Lost.Add(model.DropTCPRcvQ, s.Segs)
-		v.Dropped, v.Reason = s.Segs, model.DropTCPRcvQ
+		r.refuseFor(model.DropTCPRcvQ, s, v)
 		v.DataReady = r.dataReady()
 		free.PushBack(s)
 		return
@@ -204,8 +212,7 @@ func (r *Receiver) outOfOrder(s *model.SKB, free *model.SKBList, v *Verdict) {
 		if before := r.ofo[at-1].end(); end <= before {
 			r.dupOfo(seq, end, false)
 			r.stats.TCPOFOMerge++
-			r.stats.Lost.Add(model.DropTCPOld, s.Segs)
-			v.Dropped, v.Reason = s.Segs, model.DropTCPOld
+			r.refuseFor(model.DropTCPOld, s, v)
 			free.PushBack(s)
 			r.sacks.add(seq, end)
 			return
@@ -224,7 +231,7 @@ func (r *Receiver) outOfOrder(s *model.SKB, free *model.SKBList, v *Verdict) {
 	for _, e := range r.ofo[at:to] {
 		r.dupOfo(e.s.Frame.Seq, e.end(), true)
 		r.stats.TCPOFOMerge++
-		r.stats.Lost.Add(model.DropTCPOld, e.s.Segs)
+		r.lose(model.DropTCPOld, e.s)
 		r.release(e.s, free)
 	}
 	if to < len(r.ofo) && r.ofo[to].s.Frame.Seq < end {

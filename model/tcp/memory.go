@@ -304,7 +304,7 @@ func (r *Receiver) pruneOfo(free *model.SKBList) {
 		r.ofo[last] = entry{}
 		r.ofo = r.ofo[:last]
 		goal -= s.Truesize
-		r.stats.Lost.Add(model.DropTCPOfo, s.Segs)
+		r.lose(model.DropTCPOfo, s)
 		r.release(s, free)
 		if goal <= 0 {
 			if r.rmem <= r.rcvbuf {

@@ -37,7 +37,7 @@ const (
 // order. It mirrors tcp_write_xmit and tcp_xmit_retransmit_queue.
 func (s *Sender) output() {
 	now := s.eng.Now()
-	if s.una == s.nxt && s.cfg.SlowStartAfterIdle {
+	if s.una == s.nxt && s.nxt < s.dataEnd && s.cfg.SlowStartAfterIdle {
 		s.restartAfterIdle(now)
 	}
 	result := sent
@@ -80,9 +80,10 @@ func (s *Sender) retransmitRest(now sim.Time) bool {
 		return true
 	}
 	// Rule 4, the rescue retransmission: once per recovery the last segment, since
-	// nothing behind it could tell by SACK that it was lost.
+	// nothing behind it could tell by SACK that it was lost. A last hole below the
+	// highest SACKed octet was sent again already.
 	if s.rescueEnd == 0 || s.una > s.rescueEnd {
-		if h, ok := s.board.LastHole(); ok {
+		if h, ok := s.board.LastHole(); ok && h.Start >= s.board.HighSacked() {
 			s.rescueEnd = s.recoveryPoint
 			s.retransmit(now, max(h.Start, h.End-min(h.End, uint64(s.mss))), h.End)
 			return true
@@ -95,7 +96,7 @@ func (s *Sender) retransmitRest(now sim.Time) bool {
 // latest. It returns where it ends.
 func (s *Sender) retransmit(now sim.Time, seq, limit uint64) uint64 {
 	end := min(seq+uint64(s.mss), limit)
-	s.rxtHigh = max(s.rxtHigh, end)
+	s.rxtHigh, s.rxtStamp = max(s.rxtHigh, end), timestamp(now)
 	s.stats.Retrans++
 	if s.state == recovery {
 		s.stats.FastRetrans++
@@ -162,6 +163,11 @@ func (s *Sender) bytesPerMillisecond() int64 {
 	return s.cwnd * percent * 10 / us
 }
 
+// timeOf returns how long n bytes take at the estimated rate.
+func (s *Sender) timeOf(n int64) sim.Time {
+	return sim.Time(n) * sim.Millisecond / sim.Time(max(s.bytesPerMillisecond(), 1))
+}
+
 // shouldDefer decides whether to put off a burst that would be smaller than it
 // could be, because an ACK is near that will let a larger one go. It mirrors
 // tcp_tso_should_defer; limit is what the windows allow, want what a full burst
@@ -200,6 +206,9 @@ func (s *Sender) throttled(now sim.Time, n int64) bool {
 		return false
 	}
 	s.stats.Throttled++
+	if s.resume.running() {
+		return true
+	}
 	left := s.localLen
 	for i := range s.local.len() {
 		b := s.local.at(i)
@@ -283,11 +292,12 @@ func (s *Sender) validateUsage(limited bool) {
 // by half for each timeout that nothing was sent (RFC 2861), down to the initial
 // window (RFC 5681 section 4.1).
 func (s *Sender) restartAfterIdle(now sim.Time) {
-	idle, rto := now-s.lastSent, s.rtt.rto()
+	idle, rto := now-max(s.lastSent, s.restarted), s.rtt.rto()
 	least := min(int64(s.cfg.InitCwnd)*s.mss, s.cwnd)
 	if s.stats.Segments == 0 || idle <= rto || s.cwnd <= least {
 		return
 	}
+	s.restarted = now
 	s.ssthresh = max(s.ssthresh, s.cwnd*3/4)
 	for idle -= rto; idle > 0 && s.cwnd > least; idle -= rto {
 		s.cwnd /= 2

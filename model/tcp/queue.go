@@ -64,11 +64,20 @@ func (e *entry) join(before *entry) (saved int, ok bool) {
 func endedBy(s *model.SKB, n int) int {
 	switch {
 	case n >= s.Payload:
-		return s.Segs
+		return payloadSegs(s)
 	case s.Segs <= 1:
 		return 0
 	}
 	return min(n/int(s.Frame.Payload), s.Segs-1)
+}
+
+// payloadSegs returns how many wire segments with payload s holds. A segment
+// without any carries nothing that could be delivered or lost.
+func payloadSegs(s *model.SKB) int {
+	if s.Payload == 0 {
+		return 0
+	}
+	return s.Segs
 }
 
 // ring is a FIFO in a circular buffer that grows when it must.

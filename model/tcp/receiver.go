@@ -51,7 +51,7 @@ type ReceiverConfig struct {
 	// Backlog is the limit of the backlog while the socket is locked by its user.
 	Backlog BacklogRule
 	// InitialRTT is the round-trip time that the handshake has measured; 0 means
-	// none.
+	// none. It bounds the delay of ACKs.
 	InitialRTT sim.Time
 }
 
@@ -124,7 +124,7 @@ const (
 type ReceiverStats struct {
 	// Segments are the wire segments taken over, SKBs the skbs that held them.
 	Segments, SKBs int64
-	// Control are the segments without payload: probes and pure ACKs.
+	// Control are the segments without payload: probes, pure ACKs and bare FINs.
 	Control int64
 	// SegmentsRead are those whose last byte the application has copied.
 	SegmentsRead int64
@@ -289,7 +289,7 @@ func (r *Receiver) Check() error {
 		check(e.s.Frame.Seq+uint64(e.s.Consumed) == seq, "receive queue continues at %d, not %d", e.s.Frame.Seq+uint64(e.s.Consumed), seq)
 		seq = e.s.EndSeq()
 		bytes += int64(e.s.Payload - e.s.Consumed)
-		segments += int64(e.s.Segs - endedBy(e.s, e.s.Consumed))
+		segments += int64(payloadSegs(e.s) - endedBy(e.s, e.s.Consumed))
 		truesize += e.s.Truesize
 	}
 	check(seq == r.rcvNxt, "receive queue ends at %d, RCV.NXT is %d", seq, r.rcvNxt)
@@ -299,7 +299,7 @@ func (r *Receiver) Check() error {
 		check(e.end() > prev && (i == 0 || e.s.Frame.Seq > r.ofo[i-1].s.Frame.Seq) && e.s.Frame.Seq > r.rcvNxt,
 			"out-of-order queue: [%d, %d) after %d", e.s.Frame.Seq, e.end(), prev)
 		prev = e.end()
-		segments += int64(e.s.Segs)
+		segments += int64(payloadSegs(e.s))
 		truesize += e.s.Truesize
 	}
 	check(truesize == r.rmem, "queues charge %d bytes, rmem_alloc is %d", truesize, r.rmem)

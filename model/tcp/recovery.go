@@ -65,11 +65,15 @@ func (s *Sender) mark(seg *model.Segment) int64 {
 // acknowledge takes new data off the books.
 func (s *Sender) acknowledge(now sim.Time, seg *model.Segment) {
 	// Karn: a sample is unambiguous if nothing of what is acknowledged was sent
-	// twice. Otherwise the echoed timestamp tells which of the two it was.
+	// twice. Otherwise the echoed timestamp must be that of the last copy. An older
+	// one belongs to a copy that arrived long ago and whose ACK was lost; Linux
+	// takes that for the round-trip time and waits needlessly from then on.
+	s.lastRTT = 0
 	switch {
 	case s.una >= s.rxtHigh:
-		s.rtt.sample(now - s.bursts.at(0).sentAt)
-	case seg.TSEcr != 0:
+		s.lastRTT = now - s.bursts.at(0).sentAt
+		s.rtt.sample(s.lastRTT)
+	case seg.TSEcr >= s.rxtStamp:
 		s.rtt.sample(sim.Time(max(timestamp(now)-seg.TSEcr, 1)) * sim.Millisecond)
 	}
 	s.una = seg.Ack
@@ -119,7 +123,14 @@ func (s *Sender) grow(now sim.Time, acked int64) {
 	if acked == 0 {
 		return
 	}
+	a := cong.Ack{
+		Now: now, RTT: s.rtt.srtt, Sample: s.lastRTT, Cwnd: s.cwnd, Acked: acked, Una: s.una, Nxt: s.nxt,
+	}
 	if s.cwnd < s.ssthresh {
+		a.BurstTime = s.timeOf(4 * int64(s.cfg.TSO))
+		if s.state == open && s.cc.SlowStart(a) {
+			s.ssthresh = s.cwnd
+		}
 		if s.cwnd >= 2*s.usage.maxPipe {
 			return
 		}
@@ -128,7 +139,8 @@ func (s *Sender) grow(now sim.Time, acked int64) {
 		acked -= n
 	}
 	if acked > 0 && s.usage.limited {
-		s.cwnd = s.cc.Grow(cong.Ack{Now: now, RTT: s.rtt.srtt, Cwnd: s.cwnd, Acked: acked})
+		a.Cwnd, a.Acked = s.cwnd, acked
+		s.cwnd = s.cc.Grow(a)
 	}
 }
 

@@ -173,17 +173,20 @@ type Sender struct {
 	dupAcks        int
 	usage          usage
 
-	rtt      rttEstimator
-	backoff  uint
-	xmit     timer // retransmission timeout or, with nothing outstanding, window probe
-	resume   timer // small queues: when the host's own queue has drained
-	bursts   ring[burst]
-	local    ring[burst] // those whose last bit has not left the host
-	localLen int64
-	lastSent sim.Time
-	rxtHigh  uint64 // after the highest octet ever retransmitted (Karn)
-	tsRecent uint32
-	ipid     uint16
+	rtt       rttEstimator
+	lastRTT   sim.Time // sample of the last ACK; 0 if it gave none
+	backoff   uint
+	xmit      timer // retransmission timeout or, with nothing outstanding, window probe
+	resume    timer // small queues: when the host's own queue has drained
+	bursts    ring[burst]
+	local     ring[burst] // those whose last bit has not left the host
+	localLen  int64
+	lastSent  sim.Time // when new data was sent last
+	restarted sim.Time // when the window was cut for idleness last
+	rxtHigh   uint64   // after the highest octet ever retransmitted (Karn)
+	rxtStamp  uint32   // timestamp of the last retransmission
+	tsRecent  uint32
+	ipid      uint16
 }
 
 // burst is one chunk that was sent in one go: a TSO frame of a Linux sender.

@@ -15,13 +15,19 @@ import (
 	"napisim/sim"
 )
 
-// Ack is what a control learns when new data is acknowledged in congestion
-// avoidance. Windows are in bytes.
+// Ack is what a control learns when new data is acknowledged. Windows are in bytes.
 type Ack struct {
-	// Now is the current instant, RTT the smoothed round-trip time.
-	Now, RTT sim.Time
+	// Now is the current instant, RTT the smoothed round-trip time and Sample the
+	// one that this ACK measured, 0 for none.
+	Now, RTT, Sample sim.Time
 	// Cwnd is the congestion window, Acked what was newly acknowledged.
 	Cwnd, Acked int64
+	// Una and Nxt are the first sequence number not acknowledged and the next to be
+	// sent.
+	Una, Nxt uint64
+	// BurstTime is how long four of the largest TSO bursts take at the present
+	// rate: by so much bursts alone can stretch a train of ACKs.
+	BurstTime sim.Time
 }
 
 // Control is one algorithm. A value serves one connection and keeps its state.
@@ -30,10 +36,14 @@ type Control interface {
 	// calls it in congestion avoidance, and only when the congestion window was
 	// what limited it.
 	Grow(a Ack) int64
+	// SlowStart is told of every ACK of new data in slow start. It reports whether
+	// slow start should end although nothing was lost.
+	SlowStart(a Ack) bool
 	// Lost returns ssthresh after a loss event: the congestion window was cwnd and
 	// flight bytes were outstanding. The sender calls it once per loss event.
 	Lost(cwnd, flight int64) int64
-	// Restart tells that growth begins anew, after a timeout or an idle period.
+	// Restart tells that growth begins anew, after a timeout or an idle period: what
+	// was learned about the path's time course is out of date.
 	Restart()
 }
 
@@ -41,7 +51,7 @@ type Control interface {
 // given the maximum segment size.
 var controls = map[string]func(mss int64) Control{
 	"reno":  func(mss int64) Control { return &reno{mss: mss} },
-	"cubic": func(mss int64) Control { return &cubic{mss: mss} },
+	"cubic": func(mss int64) Control { return &cubic{mss: mss, hystart: hystart{mss: mss}} },
 }
 
 // Names returns the names of all controls in alphabetical order.

@@ -6,6 +6,7 @@ import "napisim/sim"
 // Linux the time K to the plateau is taken from the window at the start of the
 // epoch, so that it also fits an epoch that starts after slow start.
 type cubic struct {
+	hystart
 	mss int64
 	// wMax is the window before the last loss, lowered by fast convergence.
 	wMax int64
@@ -87,7 +88,10 @@ func (c *cubic) Lost(cwnd, _ int64) int64 {
 }
 
 // Restart ends the epoch; the next ACK begins another.
-func (c *cubic) Restart() { c.started = false }
+func (c *cubic) Restart() {
+	c.started = false
+	c.hystart = hystart{mss: c.mss}
+}
 
 // cbrt returns the integer cube root of x >= 0, two bits of the radicand's three
 // at a time from the top.

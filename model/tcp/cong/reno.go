@@ -21,6 +21,9 @@ func (r *reno) Grow(a Ack) int64 {
 	return cwnd
 }
 
+// SlowStart leaves the end of slow start to the first loss.
+func (r *reno) SlowStart(Ack) bool { return false }
+
 // Lost is equation (4) of RFC 5681. It halves what was outstanding and not cwnd,
 // which may be far above that when the receiver's window is the limit.
 func (r *reno) Lost(_, flight int64) int64 {
