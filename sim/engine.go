@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"runtime/debug"
+)
 
 // stallLimit is how many events may fire, or procs be resumed, at one instant
 // before the engine calls it a loop. Ten million is far above any honest burst.
@@ -30,13 +33,29 @@ type Engine struct {
 	ready   []*Proc // resumed before the next event, in order
 	procs   []*Proc
 	stopped bool
-	stall   int
 	fired   uint64
 	running *Proc
+
+	stalledAt  Time // the instant of the last step
+	stall      int  // steps at that instant
+	stallLimit int  // lower in tests
 }
 
 // NewEngine returns an engine at time zero.
-func NewEngine(mode Mode) *Engine { return &Engine{mode: mode} }
+func NewEngine(mode Mode) *Engine {
+	return &Engine{mode: mode, q: newQueue(), stallLimit: stallLimit}
+}
+
+// NewEngineShuffled returns an engine that fires events of the same time and phase
+// in an order drawn from the seed instead of that of scheduling. It is for tests: a
+// model whose results change with the seed depends on an order that it should have
+// fixed by phases.
+func NewEngineShuffled(mode Mode, seed uint64) *Engine {
+	e := NewEngine(mode)
+	// Zero stands for no shuffling.
+	e.q.shuffle = max(mix(seed), 1)
+	return e
+}
 
 // Now returns the current instant. A Proc that owes simulated time must pay it
 // before it reads the clock.
@@ -50,10 +69,8 @@ func (e *Engine) Fired() uint64 { return e.fired }
 
 // Horizon returns the instant of the earliest pending event, or Never.
 func (e *Engine) Horizon() Time {
-	if len(e.q.heap) == 0 {
-		return Never
-	}
-	return e.q.heap[0].at
+	e.q.settle()
+	return e.q.heap.top.at
 }
 
 // AdvanceWithin moves time forward by d and reports true if nobody else can act
@@ -61,7 +78,18 @@ func (e *Engine) Horizon() Time {
 // It is the fast path of paying a debt: no event, no switch.
 func (e *Engine) AdvanceWithin(d Time) bool {
 	t := e.now + d
-	if len(e.q.heap) > 0 && t >= e.q.heap[0].at || e.mode == Slow {
+	if t < e.q.heap.top.at && e.mode != Slow {
+		e.now = t
+		return true
+	}
+	return e.advanceAgain(t)
+}
+
+// advanceAgain decides what the first look at the top could not: the top may be a
+// hole, or the mark of an empty queue.
+func (e *Engine) advanceAgain(t Time) bool {
+	e.q.settle()
+	if e.mode == Slow || t >= e.q.heap.top.at && !e.q.isEmpty() {
 		return false
 	}
 	e.now = t
@@ -98,43 +126,63 @@ func (e *Engine) Stop() { e.stopped = true }
 // panic in a handler or Proc passes through, wrapped in a Fault that says where
 // and when. Close must be called afterwards in either case.
 func (e *Engine) Run() {
+	var firing Handler
+	defer func() {
+		// Procs wrap their own panics, on the stack where they happen.
+		if r := recover(); r != nil {
+			panic(e.blame(firing, r))
+		}
+	}()
 	for !e.stopped {
-		switch {
-		case len(e.ready) > 0:
-			p := e.ready[0]
-			copy(e.ready, e.ready[1:])
-			e.ready = e.ready[:len(e.ready)-1]
-			p.queued = false
-			if e.stalled(e.now) {
-				panic(&Fault{Component: p.name, At: e.now, Value: stallMessage})
-			}
-			e.running = p
-			p.resume()
-			e.running = nil
-		case len(e.q.heap) > 0:
-			at := e.q.top().at
-			h, arg := e.q.pop()
-			if e.stalled(at) {
-				panic(&Fault{Component: fmt.Sprintf("%T", h), At: at, Value: stallMessage})
-			}
-			e.now = at
-			e.fired++
-			h.Fire(arg)
-		default:
+		if len(e.ready) > 0 {
+			e.resumeFirst()
+			continue
+		}
+		e.q.settle()
+		if e.q.isEmpty() {
 			return
 		}
+		e.now = e.q.heap.top.at
+		var arg uint64
+		firing, arg = e.q.pop()
+		if e.stalled() {
+			panic(stallMessage)
+		}
+		e.fired++
+		firing.Fire(arg)
 	}
+}
+
+// blame makes the panic of a handler a Fault.
+func (e *Engine) blame(h Handler, r any) *Fault {
+	if f, ok := r.(*Fault); ok {
+		return f
+	}
+	return &Fault{Component: fmt.Sprintf("%T", h), At: e.now, Value: r, Stack: debug.Stack()}
+}
+
+func (e *Engine) resumeFirst() {
+	p := e.ready[0]
+	copy(e.ready, e.ready[1:])
+	e.ready = e.ready[:len(e.ready)-1]
+	p.queued = false
+	if e.stalled() {
+		panic(&Fault{Component: p.name, At: e.now, Value: stallMessage})
+	}
+	e.running = p
+	p.resume()
+	e.running = nil
 }
 
 // stalled counts steps at one instant. Many of them are a loop; the caller turns
 // it into a fault that names who loops, instead of a hang.
-func (e *Engine) stalled(at Time) bool {
-	if at != e.now {
-		e.stall = 0
+func (e *Engine) stalled() bool {
+	if e.now != e.stalledAt {
+		e.stalledAt, e.stall = e.now, 0
 		return false
 	}
 	e.stall++
-	return e.stall > stallLimit
+	return e.stall > e.stallLimit
 }
 
 // Close ends every Proc that has not returned, also those never started. An

@@ -26,7 +26,7 @@ type Fault struct {
 	Component string
 	At        Time
 	Value     any
-	Stack     []byte // of the coroutine that failed; nil for the engine's own faults
+	Stack     []byte // of the coroutine or handler that failed; may be nil
 }
 
 // Error formats the fault without its stack.
@@ -76,8 +76,8 @@ func (p *Proc) resume() {
 	}
 }
 
-// unwind is the one place that recovers: it swallows the stop, and gives every
-// other panic the name and time that it would lose on its way out.
+// unwind is the one place that swallows a panic, that of the stop. It gives every
+// other the name and time that it would lose on its way out.
 func (p *Proc) unwind() {
 	switch r := recover().(type) {
 	case nil, stopSignal:

@@ -16,7 +16,8 @@ type Handler interface {
 	Fire(arg uint64)
 }
 
-// EventID names a pending event. The zero EventID names none.
+// EventID names a pending event. The zero EventID names none. No two events of a
+// run have the same name.
 type EventID uint64
 
 const (
@@ -24,199 +25,216 @@ const (
 	seqBits  = 36
 	maxSlots = 1 << slotBits
 	maxSeq   = 1 << seqBits
+	idMask   = 1<<(seqBits+slotBits) - 1
 )
 
-// entry is one element of the heap. It holds no pointer, so that the collector
-// has nothing to scan, and four children of a node fill one cache line.
-type entry struct {
-	at  Time
-	key uint64 // phase | sequence | slot
-}
-
-func (a entry) before(b entry) bool {
-	return a.at < b.at || (a.at == b.at && a.key < b.key)
-}
-
-func (a entry) slot() uint32 { return uint32(a.key & (maxSlots - 1)) }
-
-// slot holds what an entry calls. A cancelled slot keeps its place in the heap
-// until it reaches the top or until half of the heap is dead: removing it at once
-// would need the heap to write back every move of an entry.
+// slot holds what an event calls. An event keeps its slot until it fires or is
+// cancelled; the slot is then free for another.
 type slot struct {
 	handler Handler
-	arg     uint64
-	gen     uint32
-	live    bool
+	arg     uint64 // of a free slot: the next free one
+	// at and key order the pending event. The key of a free slot is zero, its time
+	// that of its last event.
+	at  Time
+	key uint64
+	// carrier is the key of the entry of the heap that stands for the slot, or zero.
+	// It differs from key if the event was cancelled, and if it was scheduled on a
+	// slot whose last event had left its entry behind.
+	carrier uint64
 }
 
-// queue is a 4-ary heap of entries with cancellation by handle. Its top is always
-// live, so that the horizon is one load away.
+// queue holds the pending events in order of (time, phase, sequence), with
+// cancellation by handle. Its top is always a pending event, so that the horizon is
+// one load away; only between pop and the next push or settle the top is a hole.
+//
+// A cancelled event leaves its entry in the heap, because to find it there every
+// move of an entry would have to be written down. Most timers are cancelled to be
+// set anew, for later; the new event then takes over the slot together with the
+// entry that is still in the heap, too early. When that entry comes to the top it
+// is put where it belongs. So a timer restarted by every frame costs a store, not a
+// trip through the heap.
 type queue struct {
-	heap  []entry
-	slots []slot
-	free  []uint32
-	seq   uint64
-	dead  int
+	heap    eventHeap
+	slots   []slot
+	free    uint32 // first free slot, or 0
+	dead    int    // entries in the heap that stand for no event
+	seq     uint64
+	shuffle uint64 // if not zero, draws the order within (time, phase)
+}
+
+func newQueue() queue {
+	// Slot 0 belongs to the mark of the empty heap, which thereby counts as pending.
+	return queue{heap: newHeap(), slots: []slot{{key: empty.key}}, seq: 1}
 }
 
 // push adds an event. It panics when 2^20 events are pending or 2^36 have been
 // scheduled: both mean a model that runs away.
 func (q *queue) push(at Time, phase Phase, h Handler, arg uint64) EventID {
-	if q.seq >= maxSeq {
-		panic("sim: sequence numbers used up: the run has scheduled 2^36 events")
+	if q.free == 0 || q.seq >= maxSeq {
+		q.addSlot()
 	}
-	var s uint32
-	if n := len(q.free); n > 0 {
-		s = q.free[n-1]
-		q.free = q.free[:n-1]
-	} else {
-		if len(q.slots) >= maxSlots {
-			panic("sim: 2^20 events are pending")
-		}
-		s = uint32(len(q.slots))
-		q.slots = append(q.slots, slot{gen: 1})
-	}
-	sl := &q.slots[s]
-	sl.handler, sl.arg, sl.live = h, arg, true
-	e := entry{at: at, key: uint64(phase)<<(seqBits+slotBits) | q.seq<<slotBits | uint64(s)}
+	seq := q.seq
 	q.seq++
-	q.heap = append(q.heap, e)
-	q.up(len(q.heap)-1, e)
-	return EventID(uint64(sl.gen)<<32 | uint64(s))
+	if q.shuffle != 0 {
+		seq = shuffled(seq, q.shuffle)
+	}
+	s := q.free
+	id := seq<<slotBits | uint64(s)
+	key := uint64(phase)<<(seqBits+slotBits) | id
+
+	sl := &q.slots[s]
+	q.free = uint32(sl.arg)
+	takeOver := sl.carrier != 0 && sl.at < at
+	sl.handler, sl.arg, sl.at, sl.key = h, arg, at, key
+	if takeOver {
+		q.dead--
+		return EventID(id)
+	}
+	sl.carrier = key
+	if q.heap.push(at, key) {
+		q.surface()
+	}
+	return EventID(id)
 }
 
-// top returns the earliest live entry; the queue must not be empty.
-func (q *queue) top() entry { return q.heap[0] }
-
-// pop removes the earliest event and returns what it calls.
+// pop removes the earliest event and returns what it calls. The top stays a hole:
+// most handlers schedule a successor, which then needs one trip through the heap
+// instead of two.
 func (q *queue) pop() (Handler, uint64) {
-	s := q.heap[0].slot()
+	s := slotOf(q.heap.top.key)
 	sl := &q.slots[s]
 	h, arg := sl.handler, sl.arg
-	q.release(s)
-	q.removeTop()
-	q.dropDead()
+	sl.key, sl.carrier = 0, 0
+	sl.arg, q.free = uint64(q.free), s
+	q.heap.open()
 	return h, arg
 }
 
+// settle closes the hole that pop has left. Whoever looks at the top calls it first.
+func (q *queue) settle() {
+	if q.heap.top.at < 0 {
+		q.refill()
+	}
+}
+
+func (q *queue) refill() {
+	q.heap.removeTop()
+	q.surface()
+}
+
+// isEmpty reports whether no event is pending; there must be no hole.
+func (q *queue) isEmpty() bool { return q.heap.top.key == empty.key }
+
 // cancel forgets a pending event and reports whether it was still pending.
 func (q *queue) cancel(id EventID) bool {
-	s, gen := uint32(id), uint32(id>>32)
-	if id == 0 || int(s) >= len(q.slots) || q.slots[s].gen != gen || !q.slots[s].live {
+	s := slotOf(uint64(id))
+	if s == 0 || int(s) >= len(q.slots) || q.slots[s].key&idMask != uint64(id) {
 		return false
 	}
-	q.slots[s].live = false
-	q.slots[s].handler = nil
+	sl := &q.slots[s]
+	key := sl.key
+	sl.key = 0
+	sl.arg, q.free = uint64(q.free), s
 	q.dead++
-	if q.heap[0].slot() == s {
-		q.dropDead()
-	} else if q.dead > 64 && q.dead > len(q.heap)/2 {
+	if q.heap.top.key == key {
+		q.surface()
+	} else if q.dead > 32 && q.dead > q.heap.n/2 {
 		q.compact()
 	}
 	return true
 }
 
-func (q *queue) release(s uint32) {
-	sl := &q.slots[s]
-	sl.handler, sl.live = nil, false
-	sl.gen++
-	q.free = append(q.free, s)
-}
-
-// dropDead removes cancelled entries from the top.
-func (q *queue) dropDead() {
-	for q.dead > 0 && len(q.heap) > 0 {
-		s := q.heap[0].slot()
-		if q.slots[s].live {
+// surface removes or moves entries until the top stands for a pending event.
+func (q *queue) surface() {
+	for {
+		top := q.heap.top.key
+		sl := &q.slots[slotOf(top)]
+		switch {
+		case sl.key == top:
 			return
+		case sl.carrier == top && sl.key != 0:
+			sl.carrier = sl.key
+			q.heap.replaceTop(sl.at, sl.key)
+			continue
+		case sl.carrier == top:
+			sl.carrier = 0
 		}
 		q.dead--
-		q.release(s)
-		q.removeTop()
+		q.heap.removeTop()
 	}
 }
 
-// compact removes every cancelled entry and rebuilds the heap. The order of live
-// events does not change: it depends on (time, key) alone.
+// compact removes every dead entry and puts the others where they belong, so that
+// a model which cancels without ever setting anew cannot fill the heap. The order
+// of events does not change: it depends on (time, key) alone.
 func (q *queue) compact() {
-	kept := q.heap[:0]
-	for _, e := range q.heap {
-		if q.slots[e.slot()].live {
-			kept = append(kept, e)
-		} else {
-			q.release(e.slot())
+	q.heap.rebuild(func(e *entry) bool {
+		sl := &q.slots[slotOf(e.key)]
+		if sl.carrier != e.key {
+			return false
 		}
-	}
-	q.heap, q.dead = kept, 0
-	for i := (len(kept) - 2) / 4; i >= 0 && len(kept) > 1; i-- {
-		q.down(i, kept[i])
-	}
+		e.at, e.key, sl.carrier = sl.at, sl.key, sl.key
+		return sl.key != 0
+	})
+	q.dead = 0
 }
 
-func (q *queue) removeTop() {
-	n := len(q.heap) - 1
-	last := q.heap[n]
-	q.heap = q.heap[:n]
-	if n > 0 {
-		q.down(0, last)
+// addSlot makes room for one more event.
+func (q *queue) addSlot() {
+	if q.seq >= maxSeq {
+		panic("sim: sequence numbers used up: the run has scheduled 2^36 events")
 	}
+	if len(q.slots) >= maxSlots {
+		panic("sim: 2^20 events are pending")
+	}
+	q.slots = append(q.slots, slot{})
+	q.free = uint32(len(q.slots) - 1)
 }
 
-// up places e, which belongs at i or above.
-func (q *queue) up(i int, e entry) {
-	h := q.heap
-	for i > 0 {
-		p := (i - 1) / 4
-		if !e.before(h[p]) {
-			break
-		}
-		h[i] = h[p]
-		i = p
-	}
-	h[i] = e
-}
+func slotOf(key uint64) uint32 { return uint32(key & (maxSlots - 1)) }
 
-// down places e, which belongs at i or below.
-func (q *queue) down(i int, e entry) {
-	h := q.heap
-	n := len(h)
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		m, best := c, h[c]
-		for j := c + 1; j < min(c+4, n); j++ {
-			if h[j].before(best) {
-				m, best = j, h[j]
-			}
-		}
-		if !best.before(e) {
-			break
-		}
-		h[i] = best
-		i = m
+// shuffled maps sequence numbers to sequence numbers, one to one, in an order that
+// depends on the seed: each step can be undone within 36 bits.
+func shuffled(seq, seed uint64) uint64 {
+	const mask = maxSeq - 1
+	seq = (seq + seed) & mask
+	for range 3 {
+		seq = seq * 0x9e3779b97f4a7c15 & mask
+		seq ^= seq>>17 ^ seed>>(64-seqBits)
 	}
-	h[i] = e
+	return seq
 }
 
 // check panics when the heap order or the accounting of slots is broken. It is
 // for tests.
 func (q *queue) check() {
-	live := 0
-	for i, e := range q.heap {
-		if i > 0 && e.before(q.heap[(i-1)/4]) {
-			panic(fmt.Sprintf("sim: heap order broken at %d", i))
-		}
-		if q.slots[e.slot()].live {
-			live++
+	q.settle()
+	q.heap.check()
+	free := 0
+	for s := q.free; s != 0; s = uint32(q.slots[s].arg) {
+		free++
+	}
+	entries, dead := 0, 0
+	seen := func(e entry) {
+		entries++
+		sl := q.slots[slotOf(e.key)]
+		if sl.carrier != e.key || sl.key == 0 {
+			dead++
+		} else if sl.key != e.key && (entry{sl.at, sl.key}).before(e) {
+			panic(fmt.Sprintf("sim: event at %v carried by an entry at %v", sl.at, e.at))
 		}
 	}
-	if len(q.heap)-live != q.dead || len(q.heap)+len(q.free) != len(q.slots) {
-		panic(fmt.Sprintf("sim: %d entries, %d live, %d dead, %d free, %d slots",
-			len(q.heap), live, q.dead, len(q.free), len(q.slots)))
+	if !q.isEmpty() {
+		seen(q.heap.top)
 	}
-	if len(q.heap) > 0 && !q.slots[q.heap[0].slot()].live {
-		panic("sim: dead entry on top")
+	for i := range q.heap.n {
+		seen(*q.heap.at(i))
+	}
+	if dead != q.dead || entries-dead+free != len(q.slots)-1 {
+		panic(fmt.Sprintf("sim: %d entries, %d dead where %d are counted, %d free of %d slots",
+			entries, dead, q.dead, free, len(q.slots)-1))
+	}
+	if q.slots[slotOf(q.heap.top.key)].key != q.heap.top.key {
+		panic("sim: the top is no pending event")
 	}
 }
