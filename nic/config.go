@@ -28,6 +28,16 @@ func (m TimerMode) String() string {
 	return [...]string{"from_first", "since_interrupt", "from_last"}[m]
 }
 
+// ParseTimerMode returns the mode of that name.
+func ParseTimerMode(name string) (TimerMode, error) {
+	for m := FromFirst; m <= FromLast; m++ {
+		if m.String() == name {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown way to start a timer %q", name)
+}
+
 // Coalesce is the interrupt moderation of one ring, as ethtool -C sets it. An
 // interrupt is due as soon as either of the two says so; both zero report every
 // completion at once.
@@ -95,6 +105,16 @@ const (
 
 // String returns the name that scenarios use.
 func (r Rearm) String() string { return [...]string{"newer_than_consumer", "latch_events"}[r] }
+
+// ParseRearm returns the semantics of that name.
+func ParseRearm(name string) (Rearm, error) {
+	for r := NewerThanConsumer; r <= LatchEvents; r++ {
+		if r.String() == name {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown semantics of re-arming %q", name)
+}
 
 // Config describes a device with one pair of queues.
 type Config struct {
