@@ -1,0 +1,121 @@
+package beside
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"napisim/reports/result"
+	"napisim/reports/result/quantity"
+)
+
+const (
+	red   = "\x1b[31m"
+	reset = "\x1b[0m"
+)
+
+// WriteText writes the rows as a table, a group for each metric and source, and what
+// it amounts to; nothing if there are no rows. Colour only repeats what the text says.
+func WriteText(w io.Writer, rows []Row, colour bool) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "published figures\trole\tpublished\tsimulated\tsim/pub\tchange published\tsimulated\t")
+	for i, r := range rows {
+		if i == 0 || r.Metric != rows[i-1].Metric || r.Source != rows[i-1].Source {
+			// Empty cells keep the columns of the groups in line.
+			fmt.Fprintf(table, "%s, %s\t\t\t\t\t\t\t\n", r.Metric, r.Source)
+		}
+		verdict := agreement(r)
+		if colour && verdict == wrong {
+			verdict = red + verdict + reset
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, quantity.Format(r.Published, r.Unit),
+			simulated(r), factor(r.Ratio), changeOf(r, r.PublishedChange), changeOf(r, r.SimulatedChange), verdict)
+	}
+	_ = table.Flush() // what it writes to does not fail
+	b.WriteString("\n" + reading(rows))
+	for line := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func simulated(r Row) string {
+	if r.Simulated == nil {
+		return "none"
+	}
+	half := math.NaN()
+	if r.High != nil {
+		half = *r.High - *r.Simulated
+	}
+	number, unit := quantity.Interval(*r.Simulated, half, r.Unit)
+	return strings.TrimSpace(number + " " + unit)
+}
+
+// factor writes a ratio with the digits that matter.
+func factor(f *float64) string {
+	if f == nil {
+		return "-"
+	}
+	if *f > 0.1 && *f < 10 {
+		return fmt.Sprintf("%.2f", *f)
+	}
+	return quantity.Format(*f, "1")
+}
+
+func changeOf(r Row, change *float64) string {
+	switch {
+	case r.Variant == r.Base:
+		return "base"
+	case change == nil:
+		return "-"
+	}
+	return "x " + factor(change)
+}
+
+// The verdicts on a change.
+const (
+	right = "right"
+	wrong = "WRONG"
+)
+
+func agreement(r Row) string {
+	switch {
+	case r.Agrees == nil:
+		return ""
+	case *r.Agrees:
+		return right
+	}
+	return wrong
+}
+
+// reading says how to read the table, and what the predictions amount to.
+func reading(rows []Row) string {
+	var changes, agreeing int
+	worst := 1.0
+	for _, r := range rows {
+		if r.Role != result.RolePredicted || r.Agrees == nil {
+			continue
+		}
+		changes++
+		if *r.Agrees {
+			agreeing++
+		}
+		if off := *r.SimulatedChange / *r.PublishedChange; off > 0 {
+			worst = max(worst, off, 1/off)
+		}
+	}
+	text := "Costs were chosen to meet the fitted figures, which therefore prove nothing; predicted ones were left alone.\n"
+	if changes == 0 {
+		return text + "No change is predicted here: a change needs a published figure of two variants.\n"
+	}
+	return text + fmt.Sprintf("Of %d predicted changes %d go the published way (less than %.0f %% counts as none); the worst is off by a factor of %s.\n",
+		changes, agreeing, 100*small, factor(&worst))
+}
