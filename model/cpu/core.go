@@ -71,13 +71,13 @@ type Core struct {
 	// ID is the CPU number.
 	ID int
 
-	m     *Machine
-	eng   *sim.Engine
+	m        *Machine
+	eng      *sim.Engine
 	eager    bool
 	spending bool // parked in a Spend of an eager run, not in a look
 	aligning bool // on the way to the next look, see Align
-	costs model.Costs
-	soft  Softirqs
+	costs    model.Costs
+	soft     Softirqs
 
 	// The debt and the wait for its end.
 	debt      sim.Time

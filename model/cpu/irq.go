@@ -106,9 +106,8 @@ func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOf
 // does what the return from an interrupt does: preempt the interrupted code if it
 // may be preempted, and start again with what became pending in the switches.
 func (c *Core) deliver() {
-	spending := c.spending
+	spending := c.spending // of the interrupted code, not of what runs now
 	c.spending = false
-	defer func() { c.spending = spending }()
 	for {
 		for c.pending != 0 {
 			l := c.lines[bits.TrailingZeros64(c.pending)]
@@ -116,10 +115,11 @@ func (c *Core) deliver() {
 			c.handle(l)
 		}
 		if !c.needResched || !c.preemptibleAtIRQReturn() {
-			return
+			break
 		}
 		c.switchTask(c.ctx != User)
 	}
+	c.spending = spending
 }
 
 // handle runs one interrupt: entry, handler, irq_exit with its softirqs.
