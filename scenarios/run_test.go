@@ -35,7 +35,7 @@ func short(t testing.TB, name string, sets ...string) *spec.Scenario {
 	return s
 }
 
-func document(t testing.TB, s *spec.Scenario, runs ...result.Run) string {
+func bytesOf(t testing.TB, s *spec.Scenario, runs ...result.Run) string {
 	t.Helper()
 	doc := NewDocument(s, runs, "test")
 	b, err := result.Marshal(doc)
@@ -61,9 +61,9 @@ func TestModesAgree(t *testing.T) {
 		for _, schedule := range []string{spec.AlwaysRaise, spec.SkipRaise} {
 			t.Run(name+"/"+schedule, func(t *testing.T) {
 				s := short(t, name, "kernel.behaviours.napi_schedule="+schedule)
-				want := document(t, s, mustRun(t, s, Options{Mode: sim.Lazy}))
+				want := bytesOf(t, s, mustRun(t, s, Options{Mode: sim.Lazy}))
 				for _, mode := range []sim.Mode{sim.Eager, sim.Slow} {
-					if got := document(t, s, mustRun(t, s, Options{Mode: mode})); got != want {
+					if got := bytesOf(t, s, mustRun(t, s, Options{Mode: mode})); got != want {
 						t.Errorf("mode %d differs from lazy: %s", mode, firstDifference(want, got))
 					}
 				}
@@ -104,7 +104,7 @@ func TestParallelRunsGiveTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs = append(docs, document(t, s, runs...))
+		docs = append(docs, bytesOf(t, s, runs...))
 	}
 	if docs[0] != docs[1] || docs[0] != docs[2] {
 		t.Error("-j changes the result")
@@ -167,7 +167,7 @@ func TestBooksOfRandomScenarios(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			got := document(t, s, run)
+			got := bytesOf(t, s, run)
 			if want == "" {
 				want = got
 			}

@@ -119,12 +119,15 @@ type Core struct {
 	stoppedAt   sim.Time
 	timers      timerList
 
-	account [NumContexts]sim.Time
-	sampled [NumContexts]int64
-	spent   [model.NumStages]int64
-	worked  sim.Time
-	started sim.Time
-	stats   Stats
+	account  [NumContexts]sim.Time
+	sampled  [NumContexts]int64
+	spent    [model.NumStages]int64
+	log      []charge // since the last look of the present context, those of interrupted ones below
+	logBase  int
+	unbooked sim.Time // the cost of what is in the logs, also those of other tasks
+	worked   sim.Time
+	started  sim.Time
+	stats    Stats
 }
 
 // Stats are the counters of one core.
@@ -149,19 +152,21 @@ func (c *Core) Now() sim.Time { return c.eng.Now() }
 // builder, before the run.
 func (c *Core) SetSoftirqs(s Softirqs) { c.soft = s }
 
-// Spend adds the cost of one occurrence of s to the core's debt.
-func (c *Core) Spend(s model.Stage) {
-	c.debt += c.costs[s]
-	c.spent[s]++
-	if c.eager {
-		c.payAtOnce()
-	}
+// charge is an entry of the log of what was spent since the last look.
+type charge struct {
+	stage model.Stage
+	n     int32
 }
+
+// Spend adds the cost of one occurrence of s to the core's debt.
+func (c *Core) Spend(s model.Stage) { c.SpendN(s, 1) }
 
 // SpendN adds the cost of n occurrences, or of n bytes for a stage per byte.
 func (c *Core) SpendN(s model.Stage, n int) {
-	c.debt += c.costs[s] * sim.Time(n)
-	c.spent[s] += int64(n)
+	d := c.costs[s] * sim.Time(n)
+	c.debt += d
+	c.unbooked += d
+	c.log = append(c.log, charge{s, int32(n)})
 	if c.eager {
 		c.payAtOnce()
 	}
@@ -180,6 +185,24 @@ func (c *Core) Work(d sim.Time) {
 // is done, and interrupts that fall due are taken. When it returns the clock is
 // right and shared state may be read and written.
 func (c *Core) Look() {
+	c.pay()
+	if len(c.log) > c.logBase {
+		c.book()
+	}
+}
+
+// book enters what the finished look has paid into the statistics of stages. Until
+// then it is in the log, so that the statistics do not depend on how far code has
+// run ahead of the clock.
+func (c *Core) book() {
+	for _, e := range c.log[c.logBase:] {
+		c.spent[e.stage] += int64(e.n)
+		c.unbooked -= c.costs[e.stage] * sim.Time(e.n)
+	}
+	c.log = c.log[:c.logBase]
+}
+
+func (c *Core) pay() {
 	if c.eng.AdvanceWithin(c.debt) {
 		if c.debt == 0 {
 			c.looked()
@@ -195,7 +218,7 @@ func (c *Core) Look() {
 // payAtOnce pays a single cost in an eager run.
 func (c *Core) payAtOnce() {
 	c.spending = true
-	c.Look()
+	c.pay()
 	c.spending = false
 }
 
@@ -351,7 +374,8 @@ func (c *Core) Sampled() [NumContexts]int64 {
 	return all
 }
 
-// Spent returns how often (or for how many bytes) each stage was charged.
+// Spent returns how often (or for how many bytes) each stage was charged, up to the
+// last look of each context.
 func (c *Core) Spent() [model.NumStages]int64 { return c.spent }
 
 // Worked returns the time charged through Work.
@@ -374,7 +398,7 @@ func (c *Core) Check() error {
 	if now := c.eng.Now() - c.started; all != now {
 		return fmt.Errorf("cpu%d: contexts add up to %v of %v", c.ID, all, now)
 	}
-	spent := c.worked
+	spent := c.worked + c.unbooked
 	for s, n := range c.spent {
 		spent += c.costs[s] * sim.Time(n)
 	}

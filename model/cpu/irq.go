@@ -106,8 +106,8 @@ func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOf
 // does what the return from an interrupt does: preempt the interrupted code if it
 // may be preempted, and start again with what became pending in the switches.
 func (c *Core) deliver() {
-	spending := c.spending // of the interrupted code, not of what runs now
-	c.spending = false
+	spending, base := c.spending, c.logBase // of the interrupted code, not of what runs now
+	c.spending, c.logBase = false, len(c.log)
 	for {
 		for c.pending != 0 {
 			l := c.lines[bits.TrailingZeros64(c.pending)]
@@ -119,7 +119,7 @@ func (c *Core) deliver() {
 		}
 		c.switchTask(c.ctx != User)
 	}
-	c.spending = spending
+	c.spending, c.logBase = spending, base
 }
 
 // handle runs one interrupt: entry, handler, irq_exit with its softirqs.

@@ -53,6 +53,8 @@ func (c *Core) switchTo(prev, next *Task, preempt bool) {
 		prev.stats.Preempted++
 	}
 	c.traceSwitch(prev, next, preempt)
+	prev.log, prev.logBase = c.log, c.logBase
+	c.log, c.logBase = next.log, next.logBase
 	c.eng.Ready(next.proc)
 	if prev.state != stateDead {
 		prev.proc.Park()

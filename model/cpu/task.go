@@ -50,6 +50,9 @@ type Task struct {
 	begun bool
 	ent   entity
 	stats TaskStats
+
+	log     []charge // of the core while another task has it
+	logBase int
 }
 
 // TaskStats are the counters of one task.

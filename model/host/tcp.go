@@ -20,7 +20,6 @@ type TCPSock struct {
 	wait    waitQueue
 	delack  *cpu.Timer
 	delWork bool // the delayed-ACK timer fired while the socket was owned
-	free    model.SKBList
 	ack     model.Segment
 	stats   TCPStats
 }
@@ -59,15 +58,17 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 		return
 	}
 	s.stats.Backlogged++
-	s.rcv.AddBacklog(&s.backlog, p, &s.free)
-	s.freeAll(c)
+	var free model.SKBList
+	s.rcv.AddBacklog(&s.backlog, p, &free)
+	s.freeAll(c, &free)
 }
 
 // process is tcp_rcv_established: it runs in softirq context, or in the reader's
 // when the backlog is worked off.
 func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
-	v := s.rcv.Receive(c.Now(), p, &s.free)
-	s.freeAll(c)
+	var free model.SKBList
+	v := s.rcv.Receive(c.Now(), p, &free)
+	s.freeAll(c, &free)
 	if v.AckNow {
 		s.sendAck(c)
 	} else {
@@ -112,8 +113,10 @@ func (s *TCPSock) delackDue(c *cpu.Core) {
 	s.armDelack()
 }
 
-func (s *TCPSock) freeAll(c *cpu.Core) {
-	for p := s.free.PopFront(); p != nil; p = s.free.PopFront() {
+// freeAll frees what the state machine has done with. The list is the caller's own:
+// a softirq may come in between.
+func (s *TCPSock) freeAll(c *cpu.Core, free *model.SKBList) {
+	for p := free.PopFront(); p != nil; p = free.PopFront() {
 		s.env.FreeSKB(c, p, false)
 	}
 }
@@ -192,12 +195,13 @@ func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
 		c.Spend(model.StageRecvSKB)
 		c.SpendN(model.StageCopyByte, n)
 		c.Look()
-		for _, arrival := range s.rcv.Read(c.Now(), n, &s.free).Arrivals {
+		var free model.SKBList
+		for _, arrival := range s.rcv.Read(c.Now(), n, &free).Arrivals {
 			s.deliver(c.Now(), arrival)
 		}
-		s.freeAll(c)
 		copied += n
 		s.Bytes += int64(n)
+		s.freeAll(c, &free)
 	}
 	return copied
 }

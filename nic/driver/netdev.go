@@ -213,18 +213,21 @@ func (d *Netdev) reclaimTX(c *cpu.Core) {
 // Xmit is dev_queue_xmit down to ndo_start_xmit: the segment goes to the transmit
 // ring, or waits in the qdisc while that is full. It is called with softirqs off.
 func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
-	if d.tx.Full() || len(d.qdisc) > 0 {
-		if len(d.qdisc) >= txQueueLen {
-			d.stats.TXDropped++
-			return
-		}
-		d.stats.TXQueued++
-		d.qdisc = append(d.qdisc, *seg)
-		return
-	}
 	c.Spend(model.StageDevXmit)
 	c.Look()
-	d.tx.Xmit(c.Now(), seg)
+	switch {
+	case len(d.qdisc) == 0 && d.tx.Xmit(c.Now(), seg):
+		d.traceXmit(c, seg)
+	case len(d.qdisc) < txQueueLen:
+		d.stats.TXQueued++
+		d.qdisc = append(d.qdisc, *seg)
+	default:
+		d.stats.TXDropped++
+	}
+}
+
+// traceXmit emits net_dev_xmit.
+func (d *Netdev) traceXmit(c *cpu.Core, seg *model.Segment) {
 	if c.Recording() {
 		e := c.Event(trace.NetDevXmit)
 		e.B, e.S = int64(seg.Len), d.cfg.Name
