@@ -53,7 +53,7 @@ type Traffic struct {
 	// The payload of a full segment.
 	MSS unit.Bytes `yaml:"mss" derived:"what the MTU leaves beside IPv4, TCP and timestamps: mtu - 52" min:"1B" max:"65535B" bare:"B" for:"tcp" kernel:"TCP_MAXSEG"`
 	// How the peer reacts to loss.
-	Congestion Congestion `yaml:"congestion" default:"reno" for:"tcp" kernel:"net.ipv4.tcp_congestion_control"`
+	Congestion Congestion `yaml:"congestion" default:"cubic" for:"tcp" kernel:"net.ipv4.tcp_congestion_control"`
 	// The congestion window that a connection starts with.
 	InitCwnd int `yaml:"init_cwnd" default:"10" min:"1" max:"1000" unit:"segments" for:"tcp" kernel:"initcwnd"`
 
@@ -86,11 +86,16 @@ func (k TrafficKind) reader() AppKind {
 // Congestion names the congestion control of a peer.
 type Congestion string
 
-// CongestionReno halves the window on loss and grows it by one segment each round trip.
-const CongestionReno Congestion = "reno"
+// The congestion controls of peers.
+const (
+	CongestionReno  Congestion = "reno"  // RFC 5681
+	CongestionCubic Congestion = "cubic" // RFC 9438, what Linux does by default
+)
 
 // Values returns the algorithms that can be written.
-func (Congestion) Values() []string { return []string{string(CongestionReno)} }
+func (Congestion) Values() []string {
+	return []string{string(CongestionReno), string(CongestionCubic)}
+}
 
 // Arrivals is an arrival process: exactly one of its fields has a value.
 type Arrivals struct {
