@@ -22,15 +22,15 @@ func Describe() strict.Field {
 func describeBehaviours(f strict.Field) strict.Field {
 	f.Form, f.Type, f.Element = strict.Mapping, "a mapping", nil
 	for _, b := range Behaviours() {
-		doc := b.Doc
+		doc := []string{b.Doc}
 		for _, v := range b.Values {
-			doc += fmt.Sprintf("\n%s: %s (%s)", v.Name, v.Doc, v.Versions)
+			doc = append(doc, fmt.Sprintf("%s: %s (%s)", v.Name, v.Doc, v.Versions))
 		}
 		f.Fields = append(f.Fields, strict.Field{
 			Key:     b.Name,
 			Path:    f.Path + "." + b.Name,
-			Doc:     doc,
-			Type:    "text",
+			Doc:     strings.Join(doc, "\n"),
+			Type:    "one of the values",
 			Form:    strict.Text,
 			Values:  names(b.Values, valueName),
 			Derived: "that of kernel.preset",

@@ -20,8 +20,7 @@ type reader struct {
 
 func (r *reader) fault(pos faults.Position, path string, err error) {
 	f := faults.Fault{Position: pos, Path: path, Text: err.Error()}
-	var unknown *unknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*unknownError](err); ok {
 		f.Text, f.Suggestion = unknown.reason(), unknown.near
 	}
 	r.found = append(r.found, f)

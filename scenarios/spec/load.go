@@ -51,6 +51,17 @@ func (l Loader) Resolve(name string, sets []string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	return l.resolve(src, sets)
+}
+
+// ResolveText is Resolve for a scenario that stands in no file, such as one that comes
+// through a pipe. Name is what faults call it, and the scenario if it has no name of its
+// own; files that it mentions are looked for beside a file of that name.
+func (l Loader) ResolveText(name string, text []byte, sets []string) (*Scenario, error) {
+	return l.resolve(&source{name: name, path: name, text: text}, sets)
+}
+
+func (l Loader) resolve(src *source, sets []string) (*Scenario, error) {
 	r := reader{Loader: l, sources: map[string]*source{}}
 	n := layers[Scenario](&r, scenarioShelf, src, nil)
 	if n == nil {

@@ -49,7 +49,7 @@ func TestFaults(t *testing.T) {
 			if err == nil {
 				t.Fatal("no fault was found")
 			}
-			if list := (faults.List)(nil); !errors.As(err, &list) {
+			if _, ok := errors.AsType[faults.List](err); !ok {
 				t.Errorf("the error is no list of faults: %T", err)
 			}
 			if diff := cmp.Diff(lines("want.txt"), strings.Split(err.Error(), "\n")); diff != "" {
@@ -130,7 +130,7 @@ func full() *spec.Scenario {
 			},
 			"jumbo": {
 				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1,
-				TSO: 64 * unit.KiB, MSS: 9000 - 20 - 20 - 12, Congestion: spec.CongestionReno, InitCwnd: 10,
+				TSO: 64 * unit.KiB, MSS: 9000 - 20 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
 			},
 			"flood": {
 				Kind: spec.TrafficUDP, NIC: "eth0", To: "sink", Flows: 16, Size: 64,
@@ -308,8 +308,8 @@ func TestUnreadable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := l.Resolve(tt.name, nil)
-		var list faults.List
-		if err == nil || err.Error() != tt.want || errors.As(err, &list) {
+		_, list := errors.AsType[faults.List](err)
+		if err == nil || err.Error() != tt.want || list {
 			t.Errorf("%q: got %v, want %s", tt.name, err, tt.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,20 +71,14 @@ func (d *decoder) value(s shape, n *Node, v reflect.Value, path string) {
 		d.fault(n.Pos, path, "has no value: expects %s", s.wants())
 		return
 	}
-	want := kindMapping
+	fits := n.scalar()
 	switch s.form() {
 	case formStruct, formMap:
+		fits = n.kind == kindMapping
 	case formList, formArray:
-		want = kindList
-	default:
-		if !n.scalar() {
-			d.fault(n.Pos, path, "expects %s, found %v", s.wants(), n.kind)
-			return
-		}
-		d.scalar(s, n, v, path)
-		return
+		fits = n.kind == kindList
 	}
-	if n.kind != want {
+	if !fits {
 		d.fault(n.Pos, path, "expects %s, found %v", s.wants(), n.kind)
 		return
 	}
@@ -92,8 +87,10 @@ func (d *decoder) value(s shape, n *Node, v reflect.Value, path string) {
 		d.structure(s, n, v, path)
 	case formMap:
 		d.byName(s, n, v, path)
-	default:
+	case formList, formArray:
 		d.list(s, n, v, path)
+	default:
+		d.scalar(s, n, v, path)
 	}
 }
 
@@ -116,7 +113,7 @@ func (d *decoder) structure(s shape, n *Node, v reflect.Value, path string) {
 	for _, f := range s.fields() {
 		given := n.find(f.key)
 		switch {
-		case given < 0 && (f.means(kind)):
+		case given < 0 && f.means(kind):
 			d.absent(f, n, v.Field(f.index), join(path, f.key))
 		case given >= 0 && kind != "" && !f.means(kind):
 			d.fault(n.entries[given].keyPos, join(path, f.key), "has no meaning for kind %s", kind)
@@ -147,10 +144,8 @@ func (d *decoder) absent(f field, n *Node, v reflect.Value, path string) {
 func (d *decoder) choice(n *Node, path string, known []string) {
 	var given []entry
 	for _, e := range n.entries {
-		for _, key := range known {
-			if e.key == key {
-				given = append(given, e)
-			}
+		if slices.Contains(known, e.key) {
+			given = append(given, e)
 		}
 	}
 	switch {

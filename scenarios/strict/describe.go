@@ -88,6 +88,9 @@ func describe(s shape, path string, doc func(owner, field string) string) Field 
 			Mapping, Names, List, List, Quantity, Text, Switch, Integer, Integer, Number,
 		}[s.form()],
 	}
+	if f.Values != nil {
+		f.Type = "one of the values"
+	}
 	if g, ok := s.grammar(); ok {
 		f.Type, f.Pattern, f.Units, f.Example = g.Quantity, g.Pattern(), g.Units(), g.Example
 	}
@@ -179,7 +182,7 @@ func (f Field) Explain() string {
 	}
 	fmt.Fprintf(&b, "%s: %s\n", either(f.Path, "a document"), title)
 	for line := range strings.Lines(f.Doc) {
-		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
+		wrap(&b, line)
 	}
 	row := func(name, value string) {
 		if value != "" {
@@ -215,6 +218,27 @@ func (f Field) Explain() string {
 		row("fields", strings.Join(f.Element.keys(), ", ")+" of each entry")
 	}
 	return b.String()
+}
+
+// wrap writes a line of prose with two blanks before it, and four where it goes on.
+func wrap(b *strings.Builder, line string) {
+	const width = 88
+	indent, column := "  ", 0
+	for word := range strings.FieldsSeq(line) {
+		switch {
+		case column == 0 || column+1+len(word) > width:
+			if column > 0 {
+				b.WriteString("\n")
+				indent = "    "
+			}
+			b.WriteString(indent + word)
+			column = len(indent) + len(word)
+		default:
+			b.WriteString(" " + word)
+			column += 1 + len(word)
+		}
+	}
+	b.WriteString("\n")
 }
 
 // limits returns the range in words.

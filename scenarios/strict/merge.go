@@ -27,18 +27,23 @@ func merge(s shape, base, over *Node) *Node {
 		return over
 	}
 	m := &Node{Pos: over.Pos, kind: kindMapping, entries: slices.Clone(base.entries)}
+	index := map[string]int{}
+	for i, e := range base.entries {
+		index[e.key] = i
+	}
 	for _, e := range over.entries {
-		i := m.find(e.key)
+		i, there := index[e.key]
 		switch {
-		case i < 0:
+		case !there:
 			m.entries = append(m.entries, e)
 		case e.value.kind == kindNull:
-			m.entries = slices.Delete(m.entries, i, i+1)
+			m.entries[i].value = nil
 		default:
 			e.value = merge(s.under(e.key), m.entries[i].value, e.value)
 			m.entries[i] = e
 		}
 	}
+	m.entries = slices.DeleteFunc(m.entries, func(e entry) bool { return e.value == nil })
 	return m
 }
 

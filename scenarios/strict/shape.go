@@ -150,7 +150,7 @@ func kindOf(v reflect.Value) string {
 
 // values returns the texts that an enumerated type takes, nil for every other type.
 func (s shape) values() []string {
-	if e, ok := reflect.Zero(s.typ).Interface().(interface{ Values() []string }); ok {
+	if e, ok := reflect.TypeAssert[interface{ Values() []string }](reflect.Zero(s.typ)); ok {
 		return e.Values()
 	}
 	return nil
@@ -158,7 +158,7 @@ func (s shape) values() []string {
 
 // grammar returns how a quantity is written; ok is false for every other type.
 func (s shape) grammar() (g unit.Grammar, ok bool) {
-	if q, is := reflect.Zero(s.typ).Interface().(interface{ Grammar() unit.Grammar }); is {
+	if q, is := reflect.TypeAssert[interface{ Grammar() unit.Grammar }](reflect.Zero(s.typ)); is {
 		return q.Grammar(), true
 	}
 	return unit.Grammar{}, false
@@ -193,7 +193,7 @@ func (s shape) expand(n *Node) *Node {
 		}
 	case formArray:
 		m := &Node{Pos: n.Pos, kind: kindList}
-		for _, word := range strings.Fields(n.text) {
+		for word := range strings.FieldsSeq(n.text) {
 			m.items = append(m.items, &Node{Pos: n.Pos, kind: kindUntyped, text: word})
 		}
 		return m

@@ -28,14 +28,14 @@ func Parse(file string, text []byte) (*Node, faults.List) {
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
 		return nil, faults.List{{Position: at, Text: "is empty"}}
 	} else if err != nil {
-		return nil, faults.List{syntax(at, err)}
+		return nil, faults.List{syntax(file, text, err)}
 	}
 	var next yaml.Node
 	if err := decoder.Decode(&next); err == nil {
 		at.Line, at.Column = next.Line, next.Column
 		return nil, faults.List{{Position: at, Text: "a second YAML document starts here; a file holds one"}}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, faults.List{syntax(at, err)}
+		return nil, faults.List{syntax(file, text, err)}
 	}
 	c := converter{file: file, open: map[*yaml.Node]bool{}}
 	root := c.convert(document.Content[0], "")
@@ -53,16 +53,22 @@ var (
 	// parserError matches what comes from the parser of yaml.v3 and not from its scanner:
 	// one counts lines from 0, the other from 1, and neither names the first.
 	parserError = regexp.MustCompile(`^(did not find expected (<|node|'-'|key|',')|found (undefined|duplicate %|incompatible))`)
+	// unplaced matches what yaml.v3 knows no line for.
+	unplaced = regexp.MustCompile(`UTF-|Unicode|control characters|unknown anchor`)
 )
 
 // syntax turns an error of the YAML parser into a fault. It knows lines, not columns.
-func syntax(at faults.Position, err error) faults.Fault {
-	reason := err.Error()
+func syntax(file string, text []byte, err error) faults.Fault {
+	at, reason := faults.Position{File: file}, err.Error()
 	if m := syntaxError.FindStringSubmatch(reason); m != nil {
 		at.Line, _ = strconv.Atoi(m[1]) // no line: 0
-		if reason = m[2]; parserError.MatchString(reason) {
-			at.Line++
-		}
+		reason = m[2]
+	}
+	switch {
+	case parserError.MatchString(reason):
+		at.Line = min(at.Line+1, 1+bytes.Count(text, []byte("\n"))) // the end is a line behind
+	case at.Line == 0 && !unplaced.MatchString(reason):
+		at.Line = 1
 	}
 	return faults.Fault{Position: at, Text: "is not YAML: " + reason}
 }
@@ -126,6 +132,9 @@ func (c *converter) scalar(y *yaml.Node, path string) kind {
 	case "!!bool":
 		return kindBool
 	case "!!str", "!!timestamp", "!!merge": // the last two only look special
+		if y.Style == 0 && plainNumber.MatchString(y.Value) {
+			return kindFloat // beyond what yaml.v3 can store, but nobody meant a text
+		}
 		return kindText
 	default:
 		c.fault(y, path, "the tag %s has no meaning here", tag)
@@ -224,6 +233,14 @@ func (n *Node) yaml() *yaml.Node {
 	y := &yaml.Node{Kind: yaml.ScalarNode, Value: n.text}
 	if n.kind == kindText {
 		y.SetString(strings.ToValidUTF8(n.text, "\uFFFD")) // quotes what reads as something else
+		if !block.MatchString(y.Value) {
+			y.Style = yaml.DoubleQuotedStyle
+		}
 	}
 	return y
 }
+
+// block matches texts that survive in a plain or literal scalar: lines of visible words,
+// the first without indentation, and none with a blank at its end. yaml.v3 writes some
+// others so that it reads them differently.
+var block = regexp.MustCompile(strings.ReplaceAll(`^W( +W)*(\n+ *W( +W)*)*\n?$`, "W", `[^\pC\pZ]+`))
