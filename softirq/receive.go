@@ -70,7 +70,7 @@ func (n *NAPI) groNormalList() {
 		return
 	}
 	sd := n.sd
-	sd.core.Look()
+	sd.core.Look() // counted at its instant, also if an interrupt comes first
 	for s := n.rxList.Front(); s != nil; s = s.Next() {
 		sd.count(s)
 	}
