@@ -37,6 +37,7 @@ func (sys *System) senderConfig(flow model.FlowID, t spec.Traffic, rcv tcp.Recei
 	cfg.InitCwnd = t.InitCwnd
 	cfg.Congestion = string(t.Congestion)
 	cfg.InitialRTT = rcv.InitialRTT
+	cfg.RACK = true
 	return cfg
 }
 

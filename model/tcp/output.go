@@ -57,17 +57,24 @@ func (s *Sender) output() {
 	}
 	s.validateUsage(result == full)
 	s.arm(now, result)
+	s.armProbe(now)
 }
 
 // retransmitLost sends the first lost segment that was not sent again in this
 // recovery, if there is one.
 func (s *Sender) retransmitLost(now sim.Time) bool {
-	h, ok := s.board.Hole(s.board.HighRxt())
-	if !ok || !s.board.IsLost(h.Start) {
-		return false
+	for {
+		h, ok := s.board.Hole(s.board.HighRxt())
+		if !ok || !s.board.IsLost(h.Start) {
+			return false
+		}
+		if end, ok := s.rack.inFlight(h.Start); ok {
+			s.board.Retransmitted(min(end, h.End))
+			continue
+		}
+		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
+		return true
 	}
-	s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
-	return true
 }
 
 // retransmitRest applies rules 3 and 4 of NextSeg. They keep the ACK clock going
@@ -102,6 +109,7 @@ func (s *Sender) retransmit(now sim.Time, seq, limit uint64) uint64 {
 		s.stats.FastRetrans++
 	}
 	s.transmit(now, seq, end, s.endsWrite(seq, end))
+	s.rackResent(now, seq, end)
 	return end
 }
 

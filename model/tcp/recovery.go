@@ -38,7 +38,14 @@ func (s *Sender) Deliver(seg *model.Segment) {
 		s.acknowledge(now, seg)
 	}
 	fresh := s.mark(seg)
+	if s.cfg.RACK && (acked > 0 || fresh > 0) {
+		s.rackDelivered(now, seg)
+		s.probeAcked(seg)
+	}
 	s.advanceState(now, acked, fresh)
+	if s.cfg.RACK && s.state == recovery {
+		s.rackDetect(now)
+	}
 	if opened && s.una == s.nxt {
 		// The receiver is there and has room: probing is over.
 		s.backoff = 0
@@ -78,7 +85,7 @@ func (s *Sender) acknowledge(now sim.Time, seg *model.Segment) {
 	}
 	s.una = seg.Ack
 	for s.bursts.len() > 0 && s.bursts.at(0).end <= s.una {
-		s.bursts.pop()
+		s.ackedSent = s.bursts.pop().sentAt
 	}
 	s.board.Ack(s.una)
 	s.backoff, s.dupAcks = 0, 0
@@ -153,6 +160,7 @@ func (s *Sender) enterRecovery(now sim.Time) {
 	s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 	s.cwnd = s.ssthresh
 	s.board.Restart()
+	s.rackReset()
 	if h, ok := s.board.Hole(s.una); ok {
 		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
 		s.xmit.set(now + s.currentRTO())
@@ -176,6 +184,7 @@ func (s *Sender) timeout() {
 	s.state, s.recoveryPoint, s.dupAcks = loss, s.nxt, 0
 	s.cwnd = s.mss
 	s.board.LoseAll()
+	s.rackReset()
 	s.backoff++
 	s.output()
 }

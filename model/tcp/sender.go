@@ -61,6 +61,9 @@ type SenderConfig struct {
 	// LimitOutput is net.ipv4.tcp_limit_output_bytes: the most that TCP small queues
 	// let wait in the sender's own qdisc and NIC. 0 switches small queues off.
 	LimitOutput int64
+	// RACK turns RACK-TLP on (RFC 8985), as Linux has it by default since v4.18. Without
+	// it recovery is that of RFC 6675 alone.
+	RACK bool
 	// SlowStartAfterIdle is net.ipv4.tcp_slow_start_after_idle: the congestion
 	// window falls while nothing is sent.
 	SlowStartAfterIdle bool
@@ -119,6 +122,9 @@ type SenderStats struct {
 	Retrans, FastRetrans int64
 	// RTOs are the retransmission timeouts, Recoveries the fast recoveries begun.
 	RTOs, Recoveries int64
+	// LostRetrans are retransmissions that RACK has found lost, TailProbes the tail
+	// loss probes.
+	LostRetrans, TailProbes int64
 	// Probes are the probes of a closed window.
 	Probes int64
 	// Acks are the ACKs received; DupAcks of them brought SACK information and
@@ -172,6 +178,8 @@ type Sender struct {
 	rescueEnd      uint64 // RescueRxt of RFC 6675; 0 is undefined
 	dupAcks        int
 	usage          usage
+	rack           rackState
+	ackedSent      sim.Time // when the burst acknowledged last was sent
 
 	rtt       rttEstimator
 	lastRTT   sim.Time // sample of the last ACK; 0 if it gave none
@@ -202,6 +210,8 @@ const (
 	eventStart = iota
 	eventXmit
 	eventResume
+	eventReorder
+	eventTailProbe
 )
 
 // senderEvents receives the sender's events. It is a type of its own so that Fire
@@ -230,6 +240,8 @@ func NewSender(eng *sim.Engine, phase sim.Phase, cfg SenderConfig, wire Wire) *S
 	}
 	s.xmit = newTimer(eng, phase, (*senderEvents)(s), eventXmit)
 	s.resume = newTimer(eng, phase, (*senderEvents)(s), eventResume)
+	s.rack.reorder = newTimer(eng, phase, (*senderEvents)(s), eventReorder)
+	s.rack.probe = newTimer(eng, phase, (*senderEvents)(s), eventTailProbe)
 	return s
 }
 
@@ -262,6 +274,15 @@ func (e *senderEvents) Fire(arg uint64) {
 	case eventResume:
 		if s.resume.expired() {
 			s.output()
+		}
+	case eventReorder:
+		if s.rack.reorder.expired() {
+			s.rackDetect(s.eng.Now())
+			s.output()
+		}
+	case eventTailProbe:
+		if s.rack.probe.expired() {
+			s.probeTail()
 		}
 	}
 }

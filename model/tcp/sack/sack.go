@@ -233,6 +233,21 @@ func (b *Board) Retransmitted(end uint64) {
 // retransmitted before no longer counts as in flight.
 func (b *Board) Restart() { b.highRxt, b.rxt = b.una, 0 }
 
+// RestartAt lets HighRxt fall back to seq: what was retransmitted at or above it no
+// longer counts as in flight, and will be sent again.
+func (b *Board) RestartAt(seq uint64) {
+	if seq < b.highRxt {
+		b.highRxt = seq
+		b.rxt = b.unsacked(b.una, seq)
+	}
+}
+
+// Sacked reports whether an outstanding octet is SACKed.
+func (b *Board) Sacked(seq uint64) bool {
+	i := b.search(seq)
+	return i < len(b.blocks) && b.blocks[i].Start <= seq
+}
+
 // LoseAll declares everything outstanding lost that is not SACKed, as after a
 // retransmission timeout, and begins anew at HighACK.
 func (b *Board) LoseAll() {
