@@ -157,15 +157,18 @@ func (h *pointerHeap) Less(i, j int) bool {
 	a, b := h.events[i], h.events[j]
 	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
+
 func (h *pointerHeap) Swap(i, j int) {
 	h.events[i], h.events[j] = h.events[j], h.events[i]
 	h.events[i].index, h.events[j].index = i, j
 }
+
 func (h *pointerHeap) Push(x any) {
 	e := x.(*heapEvent)
 	e.index = len(h.events)
 	h.events = append(h.events, e)
 }
+
 func (h *pointerHeap) Pop() any {
 	last := len(h.events) - 1
 	e := h.events[last]
@@ -204,20 +207,24 @@ func (h *valueHeap) Less(i, j int) bool {
 	a, b := &h.events[i], &h.events[j]
 	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
+
 func (h *valueHeap) Swap(i, j int) {
 	h.events[i], h.events[j] = h.events[j], h.events[i]
 	h.place(i)
 	h.place(j)
 }
+
 func (h *valueHeap) place(i int) {
 	if handle := h.events[i].handle; handle != nil {
 		handle.index = i
 	}
 }
+
 func (h *valueHeap) Push(x any) {
 	h.events = append(h.events, x.(valueEvent))
 	h.place(len(h.events) - 1)
 }
+
 func (h *valueHeap) Pop() any {
 	last := len(h.events) - 1
 	e := h.events[last]

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -154,7 +153,7 @@ func TestThePastIsClosed(t *testing.T) {
 
 func TestFaultOfAHandler(t *testing.T) {
 	e := NewEngine(Lazy)
-	cause := errors.New("ring: negative fill")
+	const cause = "ring: negative fill"
 	e.Schedule(7*Nanosecond, 0, fire(func(uint64) { panic(cause) }), 0)
 	f := fault(t, e)
 	if f.Component != "sim.fire" || f.At != 7*Nanosecond || f.Value != cause {

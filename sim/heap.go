@@ -17,9 +17,11 @@ func (a entry) before(b entry) bool {
 	return a.at < b.at || (a.at == b.at && a.key < b.key)
 }
 
-// empty fills every place in which there is no entry. It is later than all entries;
-// its slot number is 0.
-var empty = entry{at: Never, key: math.MaxUint64 &^ (maxSlots - 1)}
+// emptyKey marks a place in which there is no entry. Its slot number is 0.
+const emptyKey = math.MaxUint64 &^ (maxSlots - 1)
+
+// empty fills every such place. It is later than all entries.
+func empty() entry { return entry{at: Never, key: emptyKey} }
 
 // group holds the four children of one parent: one cache line, if the slice of
 // groups is aligned to it, as Go's allocator does for all but the smallest.
@@ -34,7 +36,7 @@ type eventHeap struct {
 	groups []group
 }
 
-func newHeap() eventHeap { return eventHeap{top: empty} }
+func newHeap() eventHeap { return eventHeap{top: empty()} }
 
 // at returns entry i below the top.
 func (h *eventHeap) at(i int) *entry { return &h.groups[i>>2][i&3] }
@@ -50,7 +52,7 @@ func (h *eventHeap) push(at Time, key uint64) bool {
 	case h.top.at < 0:
 		h.replaceTop(at, key)
 		return true
-	case h.top.key == empty.key:
+	case h.top.key == emptyKey:
 		h.top = entry{at, key}
 		return false
 	case entry{at, key}.before(h.top):
@@ -79,7 +81,7 @@ func (h *eventHeap) push(at Time, key uint64) bool {
 func (h *eventHeap) grow() {
 	groups := make([]group, max(16, 2*len(h.groups)))
 	for i := copy(groups, h.groups); i < len(groups); i++ {
-		groups[i] = group{empty, empty, empty, empty}
+		groups[i] = group{empty(), empty(), empty(), empty()}
 	}
 	h.groups = groups
 }
@@ -87,13 +89,13 @@ func (h *eventHeap) grow() {
 // removeTop takes the top, or the hole there, away.
 func (h *eventHeap) removeTop() {
 	if h.n == 0 {
-		h.top = empty
+		h.top = empty()
 		return
 	}
 	h.n--
 	last := h.at(h.n)
 	at, key := last.at, last.key
-	*last = empty
+	*last = empty()
 	h.replaceTop(at, key)
 }
 
@@ -143,7 +145,7 @@ func (h *eventHeap) rebuild(keep func(e *entry) bool) {
 	n := 0
 	for i := range h.n {
 		e := *h.at(i)
-		*h.at(i) = empty
+		*h.at(i) = empty()
 		if keep(&e) {
 			*h.at(n) = e
 			n++
@@ -163,7 +165,7 @@ func (h *eventHeap) check() {
 		if i > 3 {
 			parent = *h.at(i>>2 - 1)
 		}
-		if e.before(parent) || (e == empty) != (i >= h.n) {
+		if e.before(parent) || (e == empty()) != (i >= h.n) {
 			panic(fmt.Sprintf("sim: heap broken at %d of %d", i, h.n))
 		}
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func TestCloseAfterAFault(t *testing.T) {
 	e := NewEngine(Lazy)
 	e.Ready(e.NewProc("waits", func(p *Proc) { p.Park() }))
 	e.NewProc("never started", func(*Proc) {})
-	cause := errors.New("accounts do not balance")
+	const cause = "accounts do not balance"
 	e.Ready(e.NewProc("cpu3", func(*Proc) {
 		if !e.AdvanceWithin(5 * Microsecond) {
 			t.Error("nobody else could act")

@@ -64,7 +64,7 @@ type queue struct {
 
 func newQueue() queue {
 	// Slot 0 belongs to the mark of the empty heap, which thereby counts as pending.
-	return queue{heap: newHeap(), slots: []slot{{key: empty.key}}, seq: 1}
+	return queue{heap: newHeap(), slots: []slot{{key: emptyKey}}, seq: 1}
 }
 
 // push adds an event. It panics when 2^20 events are pending or 2^36 have been
@@ -123,7 +123,7 @@ func (q *queue) refill() {
 }
 
 // isEmpty reports whether no event is pending; there must be no hole.
-func (q *queue) isEmpty() bool { return q.heap.top.key == empty.key }
+func (q *queue) isEmpty() bool { return q.heap.top.key == emptyKey }
 
 // cancel forgets a pending event and reports whether it was still pending.
 func (q *queue) cancel(id EventID) bool {

@@ -255,7 +255,7 @@ func TestCancelOfNothing(t *testing.T) {
 }
 
 // empty64 is the name that the mark of the empty heap would have.
-func empty64() EventID { return EventID(empty.key & idMask) }
+func empty64() EventID { return EventID(emptyKey & idMask) }
 
 func TestQueueLimits(t *testing.T) {
 	expect := func(message string, f func()) {

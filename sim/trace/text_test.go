@@ -76,10 +76,12 @@ func TestLinesWithoutARecording(t *testing.T) {
 		{Event{Point: IRQHandlerExit, A: 9}, "irq_handler_exit: irq=9 ret=unhandled"},
 		{Event{Point: SoftirqRaise, A: 10}, "softirq_raise: vec=10 [action=?]"},
 		{Event{Point: RxMissed, A: 2, B: 3, S: "eth0"}, "rx_missed: dev=eth0 queue=2 frames=3"},
-		{Event{Point: NAPIGROFragsEntry, A: 1, B: 1500, C: 0xbeef, D: 0x2001, E: 2304, S: "eth0"},
+		{
+			Event{Point: NAPIGROFragsEntry, A: 1, B: 1500, C: 0xbeef, D: 0x2001, E: 2304, S: "eth0"},
 			"napi_gro_frags_entry: dev=eth0 napi_id=0x2001 queue_mapping=0 skbaddr=0000000000000001 vlan_tagged=0" +
 				" vlan_proto=0x0000 vlan_tci=0x0000 protocol=0x0800 ip_summed=1 hash=0x0000beef l4_hash=1 len=1500" +
-				" data_len=1500 truesize=2304 mac_header_valid=1 mac_header=-14 nr_frags=1 gso_size=0 gso_type=0x0"},
+				" data_len=1500 truesize=2304 mac_header_valid=1 mac_header=-14 nr_frags=1 gso_size=0 gso_type=0x0",
+		},
 	}
 	for _, tt := range tests {
 		_, got, _ := strings.Cut(string(appendEvent(nil, &tt.event)), ".000000: ")
@@ -157,8 +159,10 @@ var arguments = [numPoints]map[string]func(e *Event) any{
 	NetDevQueue:     {"skbaddr": hexA, "len": b, "dev": s},
 	NetDevXmit:      {"skbaddr": hexA, "len": b, "dev": s, "rc": c},
 	KfreeSKB:        {"skbaddr": hexA, "protocol": b, "location": s, "reason:": tt},
-	NAPIGROReceiveEntry: {"skbaddr": hexA, "len": b, "dev": s, "truesize": e,
-		"napi_id": func(e *Event) any { return fmt.Sprintf("0x%x", e.D) }},
+	NAPIGROReceiveEntry: {
+		"skbaddr": hexA, "len": b, "dev": s, "truesize": e,
+		"napi_id": func(e *Event) any { return fmt.Sprintf("0x%x", e.D) },
+	},
 	NAPIGROFragsEntry:  {"skbaddr": hexA, "len": b, "dev": s, "truesize": e, "data_len": b},
 	SchedSwitch:        {"prev_prio": a, "next_pid": b, "next_prio": c, "next_comm": s, "prev_state": tt},
 	SchedWakeup:        {"pid": a, "prio": b, "comm": s, "target_cpu": func(e *Event) any { return fmt.Sprintf("%03d", e.C) }},
@@ -207,8 +211,10 @@ func TestWrittenLinesCanBeReadBack(t *testing.T) {
 		}
 		back := Event{
 			Comm: m[1], PID: int32(n(m[2], 10)), CPU: int32(n(m[3], 10)), Point: point,
-			Flags: Flags{strings.Contains("dD", m[4]), strings.Contains("bD", m[4]), m[5] == "N",
-				Context(strings.Index(".shH", m[6])), uint8(depth)},
+			Flags: Flags{
+				strings.Contains("dD", m[4]), strings.Contains("bD", m[4]), m[5] == "N",
+				Context(strings.Index(".shH", m[6])), uint8(depth),
+			},
 		}
 		at := sim.Time(n(m[8], 10))*sim.Second + sim.Time(n(m[9], 10))*sim.Microsecond
 		if d := at - e.At; max(d, -d) > sim.Microsecond/2 {
