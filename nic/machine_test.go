@@ -209,7 +209,7 @@ func execute(dev *nic.Device, in *link.Pipe, c command, now sim.Time, note func(
 	rx, tx, v := dev.RX(0), dev.TX(0), dev.Vectors()[c.n%len(dev.Vectors())]
 	switch c.kind {
 	case "take":
-		for n := 0; n < c.n; n++ {
+		for range c.n {
 			if rx.Filled() == 0 {
 				rx.Pull(now)
 			}

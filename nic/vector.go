@@ -89,6 +89,8 @@ func newVector(eng *sim.Engine, phase sim.Phase, rearm Rearm) *Vector {
 	return &Vector{eng: eng, phase: phase, rearm: rearm, masked: true, last: longAgo, eventAt: sim.Never}
 }
 
+// feedRX and feedTX make r a ring that v reports. Only latched events count before
+// the vector is armed for the first time.
 func (v *Vector) feedRX(r *RXRing) {
 	v.rx, v.rxGap = r, r.wire.Gap()
 	r.vector, r.cause.listening = v, v.rearm == LatchEvents
@@ -206,8 +208,8 @@ func (v *Vector) due() sim.Time {
 	return due
 }
 
-// predict puts the event of an armed vector where it may have to fire. Everything
-// that was completed before now must have been shown.
+// predict puts the event of an armed vector at the earliest instant at which it may
+// have to fire. It is called when anything of what bounds that has changed.
 func (v *Vector) predict(now sim.Time) {
 	if v.masked || v.fired {
 		return

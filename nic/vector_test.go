@@ -357,6 +357,15 @@ func TestEventsOfAnInterrupt(t *testing.T) {
 	}
 }
 
+// A device may be opened before the senders are there.
+func TestAttachAfterUnmask(t *testing.T) {
+	b := newBed(plain(nic.NewerThanConsumer))
+	b.dev.RXVector(0).Unmask(0)
+	b.in.Attach(&source{{Arrival: us, Len: 60}})
+	b.eng.Run()
+	b.want(t, "attached late", 1672*ns)
+}
+
 // The distribution counts the frames written since the interrupt before.
 func TestFramesPerInterrupt(t *testing.T) {
 	cfg := plain(nic.NewerThanConsumer)

@@ -63,7 +63,7 @@ func TestLineIsExact(t *testing.T) {
 			exact.Add(exact, big.NewRat(8*model.WireBytes(length), rate).Mul(
 				big.NewRat(8*model.WireBytes(length), rate), new(big.Rat).SetInt64(int64(sim.Second))))
 			got := new(big.Rat).Add(new(big.Rat).SetInt64(int64(free.at)), new(big.Rat).SetFrac64(int64(free.frac), rate))
-			if got.Cmp(exact) != 0 {
+			if got.Cmp(exact) != 0 || int64(free.frac) >= rate {
 				t.Fatalf("free at %v, want %v", got, exact)
 			}
 			up := new(big.Rat).SetInt64(int64(free.up()))

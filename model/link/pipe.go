@@ -83,23 +83,24 @@ func NewPipe(cfg Config) *Pipe {
 	return &Pipe{line: newLine(cfg), next: sim.Never}
 }
 
-// Attach adds an open-loop source. It belongs to the construction of a run: nothing
-// must have arrived yet.
+// Attach adds an open-loop source and tells the receiver. It belongs to the
+// construction of a run: nothing must have been popped yet.
 func (p *Pipe) Attach(s Source) {
-	if p.stats.Sent > 0 {
+	if p.stats.Delivered+p.stats.Lost > 0 {
 		panic("link: source attached to a pipe in use")
 	}
 	at, length := s.Peek()
 	p.sources = append(p.sources, input{s, at, length})
 	p.predict()
+	p.tell()
 }
 
 // SetDrop installs the loss script; nil loses nothing. It belongs to the
 // construction of a run.
 func (p *Pipe) SetDrop(d Drop) { p.drop = d }
 
-// SetNotify installs what is called after each Offer, so that the receiver can
-// predict its next interrupt anew. It must not offer or pop.
+// SetNotify installs what is called after each Offer and Attach, so that the receiver
+// can predict its next interrupt anew. It must not offer or pop.
 func (p *Pipe) SetNotify(f func()) { p.notify = f }
 
 // Offer hands a frame to the line at the current instant. f.Arrival need not be set.
@@ -116,6 +117,10 @@ func (p *Pipe) Offer(f model.Frame, now sim.Time) {
 	if p.offers.len() == 1 {
 		p.predict()
 	}
+	p.tell()
+}
+
+func (p *Pipe) tell() {
 	if p.notify != nil {
 		p.notify()
 	}

@@ -171,8 +171,8 @@ func TestMisuse(t *testing.T) {
 	p := link.NewPipe(link.Config{Rate: unit.Gbps})
 	p.Offer(model.Frame{Len: 60}, 5*ns)
 	panics("an offer before another", func() { p.Offer(model.Frame{Len: 60}, 4*ns) })
-	panics("a late source", func() { p.Attach(sent(0, 60, 0)) })
 	pop(p, 700*ns)
+	panics("a late source", func() { p.Attach(sent(0, 60, 0)) })
 	panics("an offer before what has been popped", func() { p.Offer(model.Frame{Len: 60}, 6*ns) })
 }
 

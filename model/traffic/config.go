@@ -62,7 +62,7 @@ const (
 	MaxBurst    = 1 << 16
 	MaxFrame    = 65535 + model.EthernetHeader
 	MaxSkew     = 4
-	maxPeriod   = 1 << 50 // 46 times as much, the longest exponential gap, stays below a day
+	maxPeriod   = 1 << 50 // 18 minutes; with subBits more it is below what sim.Rand.Exp takes
 	framePerSec = uint64(sim.Second) * uint64(unit.PacketPerSecond)
 )
 

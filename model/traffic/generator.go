@@ -33,7 +33,7 @@ type Generator struct {
 }
 
 // Exponential gaps are drawn in units of 2^-subBits ps: cut to whole picoseconds they
-// would be half of one too short in the mean. The limit is what sim.Rand.Exp takes.
+// would be half of one too short in the mean.
 const subBits = 7
 
 // flow is what frames of one flow carry.

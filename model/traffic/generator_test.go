@@ -147,8 +147,16 @@ func TestRateHasNoBias(t *testing.T) {
 
 func TestExponentialGaps(t *testing.T) {
 	const n = 200_000
-	for _, burst := range []int{1, 5} {
-		cfg := traffic.Config{Rate: 7 * unit.Mpps, Gaps: traffic.Exponential, Burst: burst, Stop: sim.Second, Sizes: traffic.FixedSize(60)}
+	for _, c := range []struct {
+		burst int
+		rate  unit.PacketRate
+	}{
+		{1, 7 * unit.Mpps},
+		{5, 7 * unit.Mpps},
+		{1, 50 * unit.Gpps}, // whole picoseconds cut from 20 ps would show
+	} {
+		burst := c.burst
+		cfg := traffic.Config{Rate: c.rate, Gaps: traffic.Exponential, Burst: burst, Stop: sim.Second, Sizes: traffic.FixedSize(60)}
 		at := offered(generate(cfg, n*burst+1))
 		starts := []sim.Time{}
 		for i := 0; i < len(at); i += burst {
@@ -156,10 +164,10 @@ func TestExponentialGaps(t *testing.T) {
 		}
 		// The mean of n exponential gaps errs by 1/sqrt(n), the second moment, which is 2,
 		// by sqrt(20/n).
-		mean := float64(burst) / 7e6 * float64(sim.Second)
+		mean := float64(burst) / (float64(c.rate) / 1000) * float64(sim.Second)
 		got := float64(starts[n-1]-starts[0]) / float64(n-1) / mean
 		if math.Abs(got-1) > 4/math.Sqrt(n) {
-			t.Errorf("burst %d: the mean gap is %v of 1/rate", burst, got)
+			t.Errorf("%+v: the mean gap is %v of 1/rate", c, got)
 		}
 		var second float64
 		for i := range n - 1 {
@@ -167,7 +175,7 @@ func TestExponentialGaps(t *testing.T) {
 			second += gap * gap / (n - 1)
 		}
 		if math.Abs(second-2) > 4*math.Sqrt(20.0/n) {
-			t.Errorf("burst %d: the second moment of gaps is %v, want 2", burst, second)
+			t.Errorf("%+v: the second moment of gaps is %v, want 2", c, second)
 		}
 	}
 }
@@ -250,19 +258,29 @@ func TestRandomFlowsAndSizes(t *testing.T) {
 	cfg := traffic.DefaultConfig(sim.Second)
 	cfg.Rate, cfg.Flows, cfg.Order, cfg.Sizes = 100*unit.Kpps, 8, traffic.Random, traffic.IMIX()
 	for skew := range 3 {
-		cfg.Skew = skew
-		counts, want := make([]int, 8), make([]float64, 8)
-		sizes := map[int32]int{}
+		cfg.Skew, cfg.Burst = skew, skew+1
+		// All pairs: flows and sizes are right, and independent of each other.
+		counts, want := make([]int, 3*8), make([]float64, 3*8)
 		for _, f := range generate(cfg, 100_000) {
-			counts[f.Flow]++
-			sizes[f.Len]++
+			counts[3*int(f.Flow)+slices.Index([]int32{60, 590, 1514}, f.Len)]++
 		}
 		for i := range want {
-			want[i] = 1 / math.Pow(float64(i+1), float64(skew))
+			want[i] = []float64{7, 4, 1}[i%3] / math.Pow(float64(i/3+1), float64(skew))
 		}
-		shares(t, "flows", counts, want)
-		shares(t, "sizes", []int{sizes[60], sizes[590], sizes[1514]}, []float64{7, 4, 1})
+		shares(t, "flows and sizes", counts, want)
 	}
+}
+
+// Each frame of a burst has a size of its own.
+func TestSizesWithinABurst(t *testing.T) {
+	cfg := traffic.DefaultConfig(sim.Second)
+	cfg.Burst, cfg.Sizes = 2, []traffic.Size{{Len: 60, Weight: 1}, {Len: 61, Weight: 1}}
+	counts := make([]int, 4)
+	frames := generate(cfg, 20_000)
+	for i := 0; i < len(frames); i += 2 {
+		counts[2*(frames[i].Len-60)+frames[i+1].Len-60]++
+	}
+	shares(t, "pairs of sizes", counts, []float64{1, 1, 1, 1})
 }
 
 // What is changed in one aspect must not shift another: comparisons are paired.
