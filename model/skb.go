@@ -46,6 +46,9 @@ type SKB struct {
 	Pool PageReturner
 	// Frags, and Chained for skbs on the frag_list, count as in skb_shared_info.
 	Frags, Chained int
+	// CsumNone says that nobody has verified the transport checksum yet (CHECKSUM_NONE):
+	// the first to need it pays for it.
+	CsumNone bool
 	// Age is the jiffy at which GRO began to hold this skb.
 	Age int64
 	// Arrivals are the wire arrivals of the segments, oldest first.

@@ -40,6 +40,7 @@ const (
 	StageTXCompletion
 	StageNAPIComplete
 	StageIRQUnmask
+	StageCsumByte
 	StageGROReceive
 	StageGROMerge
 	StageGROFlush
@@ -97,6 +98,7 @@ var stageText = [NumStages]struct {
 	StageTXCompletion:  {"tx_completion", "reclaiming one transmitted frame, skb free included", false},
 	StageNAPIComplete:  {"napi_complete", "napi_complete_done", false},
 	StageIRQUnmask:     {"irq_unmask", "enabling the device's interrupt over MMIO", false},
+	StageCsumByte:      {"csum_byte", "software checksum per byte, where the device does not verify it", true},
 	StageGROReceive:    {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},
 	StageGROMerge:      {"gro_merge", "skb_gro_receive: appending one segment", false},
 	StageGROFlush:      {"gro_flush", "completing one held skb: lengths, checksum, hand-over", false},

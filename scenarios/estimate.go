@@ -29,7 +29,7 @@ const (
 	secondsPerTick     = 500e-9
 )
 
-// Estimate returns what one run of the scenario will take. The error says why a
+// EstimateRun returns what one run of the scenario will take. The error says why a
 // run is too large to be started.
 func EstimateRun(s *spec.Scenario) (Estimate, error) {
 	var e Estimate

@@ -16,7 +16,7 @@ import (
 // counter names of the Set: what the metrics of a result are computed from.
 const (
 	rawBytesRead   = "bytes_read"
-	rawFrames      = "rx_frames"
+	rawFrames      = "rx_frames" // the work of all polls
 	rawBytes       = "rx_bytes"
 	rawMissed      = "rx_missed_errors"
 	rawInterrupts  = "interrupts"
@@ -59,7 +59,6 @@ func (sys *System) registerDevices() {
 			return total
 		})
 	}
-	device(rawFrames, func(d *driver.Netdev) int64 { return d.Device().RX(0).Taken() })
 	device(rawBytes, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXBytes })
 	device(rawMissed, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXMissedErrors })
 	device(rawInterrupts, func(d *driver.Netdev) (total int64) {

@@ -28,6 +28,9 @@ func (sys *System) Result() (result.Run, error) {
 			w.merge(name, r.Histogram)
 		}
 	}
+	if h := w.hists["work_per_poll"]; h != nil {
+		w.raw[rawFrames] = int64(h.Sum())
+	}
 	w.throughput()
 	w.receivePath()
 	w.cpu()
@@ -271,4 +274,3 @@ func lookup(n *strict.Node, path string) (string, bool) {
 	}
 	return "", false
 }
-

@@ -33,6 +33,10 @@ func (n *NAPI) devGROReceive(s *model.SKB) bool {
 	}
 	c := n.Core()
 	c.Spend(model.StageGROReceive)
+	if s.CsumNone && s.Frame.Proto == model.TCP { // skb_gro_checksum_validate
+		s.CsumNone = false
+		c.SpendN(model.StageCsumByte, s.Payload)
+	}
 	c.Look()
 	n.stats.GROReceived++
 	switch n.gro.Receive(s, c.Machine().Jiffies()) {

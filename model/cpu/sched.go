@@ -96,7 +96,7 @@ func (c *Core) pickNext(prev *Task) *Task {
 
 // activate queues t on this core and lets it preempt what runs if it may.
 func (c *Core) activate(t *Task) {
-	fresh := !t.begun
+	fresh := !t.begun && !t.cfg.Sleeper
 	t.begun = true
 	t.state = stateRunning
 	t.stats.Wakeups++

@@ -23,6 +23,9 @@ type TaskConfig struct {
 	Nice int
 	// FIFO is the SCHED_FIFO priority, 1 to 99; 0 means SCHED_NORMAL.
 	FIFO int
+	// Sleeper says that the task was started before the run and has slept since, as
+	// kernel threads do that were made at boot: its first wakeup is one from sleep.
+	Sleeper bool
 }
 
 // Validate returns every fault of the configuration.

@@ -33,8 +33,18 @@ func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
 
 // Drop frees s and counts its segments as lost for reason r.
 func (e *Env) Drop(c *cpu.Core, s *model.SKB, r model.DropReason) {
+	c.Look()
 	e.Losses.Add(r, s.Segs)
 	e.FreeSKB(c, s, false)
+}
+
+// VerifyChecksum sums the packet in software if nobody has verified it, as TCP does
+// at the latest in tcp_v4_rcv, and UDP when it copies to user space.
+func VerifyChecksum(c *cpu.Core, s *model.SKB) {
+	if s.CsumNone {
+		s.CsumNone = false
+		c.SpendN(model.StageCsumByte, s.Payload)
+	}
 }
 
 // Reception is what an application has received through one socket.

@@ -52,6 +52,7 @@ func (s *TCPSock) Received() *Reception { return &s.Reception }
 func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	c.Spend(model.StageTCPReceive)
 	c.SpendN(model.StageTCPSegment, p.Segs-1)
+	VerifyChecksum(c, p)
 	c.Look()
 	if !s.owned {
 		s.process(c, p)

@@ -81,6 +81,7 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 		p = s.dequeue(c)
 	}
 	n := p.Payload
+	VerifyChecksum(c, p)
 	c.SpendN(model.StageCopyByte, n)
 	c.Look()
 	for _, arrival := range p.Arrivals {

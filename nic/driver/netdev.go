@@ -25,6 +25,8 @@ type Config struct {
 	XDPDrop bool
 	// Pool is the page_pool of the receive ring.
 	Pool PagePoolConfig
+	// RXCsum tells that the device verifies checksums (ethtool -K rx).
+	RXCsum bool
 	// GRO configures GRO; nil turns it off (ethtool -K gro off).
 	GRO *gro.Config
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
@@ -163,6 +165,7 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	s.Truesize = d.cfg.Buffer + model.SKBHead
 	s.Pages = 1
 	s.Pool = d.pool
+	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
@@ -174,6 +177,8 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.
 func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
+	d.stats.XDPDropped += int64(n)
+	d.host.Losses.Add(model.DropXDP, n)
 	bytes := 0
 	for range n {
 		bytes += int(d.rx.Take().Len)
@@ -184,8 +189,6 @@ func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
 	c.SpendN(model.StageDMASync, n)
 	c.SpendN(model.StageXDP, n)
 	d.pool.RecycleDirect(c, n)
-	d.stats.XDPDropped += int64(n)
-	d.host.Losses.Add(model.DropXDP, n)
 }
 
 // refill makes n descriptors ready: a page for each, then the descriptors.

@@ -37,6 +37,7 @@ var fieldDocs = map[string]string{
 	"Coalesce.TXUsecs":         "The longest time that a sent frame waits for its completion interrupt.",
 	"Coalesce.TXFrames":        "The number of sent frames that raise the interrupt before its time; 0: no limit.",
 	"Features.GRO":             "Whether the kernel merges the segments of a flow before its stack sees them.",
+	"Features.RX":              "Whether the card verifies checksums of received packets; if not, the kernel does.",
 	"IRQ.RX":                   "The CPU of the RX vector.",
 	"IRQ.TX":                   "The CPU of the TX vector. The driver lan966x has one vector for both directions.",
 	"PagePool.Size":            "The size of the recycle ring; 0 stands for the default.",

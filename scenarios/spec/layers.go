@@ -151,6 +151,9 @@ func (s *Scenario) complete(given strict.Positions, stem string) {
 		if !given.Has("nics." + name + ".irq.tx") {
 			nic.IRQ.TX = nic.IRQ.RX
 		}
+		if !given.Has("nics." + name + ".features.rx") {
+			nic.Features.RX = nic.Driver != DriverLAN966x
+		}
 		if nic.PagePool.Size == 0 {
 			nic.PagePool.Size = min(nic.Rings.RX, maxPagePool)
 		}

@@ -71,6 +71,8 @@ type Coalesce struct {
 type Features struct {
 	// Whether the kernel merges the segments of a flow before its stack sees them.
 	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
+	// Whether the card verifies checksums of received packets; if not, the kernel does.
+	RX bool `yaml:"rx" derived:"on, but off for lan966x, whose driver offers none" kernel:"ethtool -K rx"`
 }
 
 // IRQ says which CPU takes the interrupts.

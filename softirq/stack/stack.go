@@ -46,14 +46,25 @@ func (k *Stack) Stats() Stats { return k.stats }
 
 // ReceiveSKB is netif_receive_skb: one packet all the way up.
 func (k *Stack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
+	c.Look()
+	k.count(s)
 	k.netifReceive(c, s)
 	k.ipReceive(c, s)
+}
+
+func (k *Stack) count(s *model.SKB) {
+	k.stats.Packets++
+	k.stats.Segments += int64(s.Segs)
 }
 
 // ReceiveList is netif_receive_skb_list_internal and ip_list_rcv (since v4.19): each step is
 // taken for the whole list before the next one, up to the sockets.
 func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
+	c.Look()
 	k.stats.Lists++
+	for s := list.Front(); s != nil; s = s.Next() {
+		k.count(s)
+	}
 	c.Spend(model.StageListReceive)
 	for s := list.Front(); s != nil; s = s.Next() {
 		k.netifReceive(c, s)
@@ -68,8 +79,6 @@ func (k *Stack) netifReceive(c *cpu.Core, s *model.SKB) {
 	if c.Machine().Trace != nil {
 		k.trace(c, s)
 	}
-	k.stats.Packets++
-	k.stats.Segments += int64(s.Segs)
 	c.Spend(model.StageNetifReceive)
 }
 
