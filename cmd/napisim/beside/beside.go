@@ -31,14 +31,16 @@ type Row struct {
 
 	// Base is the variant that the changes are relative to: the first that has a figure
 	// of the same metric from the same source, "" if no other variant has one. The
-	// changes are factors, nil for that variant itself. They survive a wrong scale, which
-	// Ratio does not.
+	// changes are factors, nil for that variant itself and where the figure is the same
+	// one. They survive a wrong scale, which Ratio does not.
 	Base            string   `json:"base"`
 	PublishedChange *float64 `json:"published_change"`
 	SimulatedChange *float64 `json:"simulated_change"`
 	// Agrees says whether both changes go the same way, up, down or nowhere; nil if one
 	// of them is not known.
 	Agrees *bool `json:"agrees"`
+
+	figure result.Published
 }
 
 // small is the change that counts as none. Published figures are seldom averages over
@@ -76,7 +78,7 @@ func figures(v result.Variant) []result.Published {
 func row(v result.Variant, p result.Published) Row {
 	r := Row{
 		Metric: p.Metric, Unit: p.Unit, Source: p.Source, Note: p.Note, Role: p.Role,
-		Variant: v.Label, Published: p.Value,
+		Variant: v.Label, Published: p.Value, figure: p,
 	}
 	var values []float64
 	for _, run := range v.Runs {
@@ -123,8 +125,8 @@ func relate(rows []Row) {
 		if !slices.ContainsFunc(rows, func(o Row) bool { return group(o) && o.Variant != base.Variant }) {
 			continue
 		}
-		if r.Base = base.Variant; r.Variant == r.Base {
-			continue
+		if r.Base = base.Variant; r.Variant == r.Base || r.figure == base.figure {
+			continue // the very same figure says nothing about a change
 		}
 		r.PublishedChange = over(&r.Published, &base.Published)
 		r.SimulatedChange = over(r.Simulated, base.Simulated)

@@ -108,6 +108,17 @@ func TestDividingByNothing(t *testing.T) {
 	}
 }
 
+// A figure that was published once and holds for two variants predicts no change.
+func TestSameFigureTwice(t *testing.T) {
+	variants := lan966x()[:2]
+	for i := range variants[1].Runs {
+		variants[1].Runs[i].Published = variants[0].Runs[i].Published
+	}
+	if r := Rows(variants)[1]; r.Base != "always_raise" || r.Ratio == nil || r.PublishedChange != nil || r.Agrees != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A figure in another unit than the metric's is shown, but not compared.
 func TestOtherUnit(t *testing.T) {
 	variants := lan966x()

@@ -5,6 +5,7 @@ package vary
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,10 +48,8 @@ func Parse(text string) (Axis, error) {
 		if v == "" {
 			return Axis{}, fmt.Errorf("%q has an empty value", text)
 		}
-		for _, w := range a.Values[:i] {
-			if v == w {
-				return Axis{}, fmt.Errorf("%q has the value %s twice", text, v)
-			}
+		if slices.Contains(a.Values[:i], v) {
+			return Axis{}, fmt.Errorf("%q has the value %s twice", text, v)
 		}
 	}
 	return a, nil
@@ -93,7 +92,7 @@ func Product(axes []Axis) ([]Point, error) {
 		var next []Point
 		for _, p := range points {
 			for _, v := range a.Values {
-				sets := append(append([]string(nil), p.Sets...), a.Path+"="+v)
+				sets := append(slices.Clone(p.Sets), a.Path+"="+v)
 				next = append(next, Point{Sets: sets})
 			}
 		}

@@ -62,8 +62,10 @@ func TestProduct(t *testing.T) {
 		}},
 		{[]string{"hz=100,250"}, []Point{{"hz=100", []string{"hz=100"}}, {"hz=250", []string{"hz=250"}}}},
 		{[]string{"a.x=p,q", "b.y=1,2"}, []Point{
-			{"x=p,y=1", []string{"a.x=p", "b.y=1"}}, {"x=p,y=2", []string{"a.x=p", "b.y=2"}},
-			{"x=q,y=1", []string{"a.x=q", "b.y=1"}}, {"x=q,y=2", []string{"a.x=q", "b.y=2"}},
+			{"x=p,y=1", []string{"a.x=p", "b.y=1"}},
+			{"x=p,y=2", []string{"a.x=p", "b.y=2"}},
+			{"x=q,y=1", []string{"a.x=q", "b.y=1"}},
+			{"x=q,y=2", []string{"a.x=q", "b.y=2"}},
 		}},
 		{[]string{"n.eth0.rx=1,2", "n.eth1.rx=3"}, []Point{
 			{"eth0.rx=1,eth1.rx=3", []string{"n.eth0.rx=1", "n.eth1.rx=3"}},

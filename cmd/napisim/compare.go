@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"napisim/cmd/napisim/beside"
+	"napisim/cmd/napisim/exit"
+	"napisim/reports/compare"
+	"napisim/reports/result"
+	"napisim/reports/text"
+)
+
+// A comparison is what compare shows: the table of all metrics, the published figures
+// beside it, and what the rules of --fail-on say. Its JSON is that of the table with
+// three more fields.
+type comparison struct {
+	*compare.Comparison
+	Title     string       `json:"title"`
+	Published []beside.Row `json:"published"`
+	// Gate is nil without rules.
+	Gate  *compare.Gate `json:"gate"`
+	rules []compare.Rule
+}
+
+func (a *app) compareCommand() *cobra.Command {
+	var c comparing
+	cmd := &cobra.Command{
+		Use:   "compare {SCENARIO --vary PATH=A,B | [LABEL=]FILE...}",
+		Short: "Compare variants of a scenario, or stored results",
+		Long: "Compare variants of a scenario, or results that were stored with run.\n\n" +
+			"The first variant is the base. All variants are run with the same seeds and so meet\n" +
+			"the same traffic, which makes small differences visible. The table shows means with\n" +
+			"their 95 % interval, the change, and how likely it is by chance. Where the scenario\n" +
+			"has published figures they stand beside the simulated ones.\n\n" +
+			"A FILE is a result in JSON, or - for standard input.",
+		Example: "  napisim compare quickstart --vary kernel.preset=v6.3,v6.4\n" +
+			"  napisim compare quickstart --vary hz=100,1000 --vary preempt=none,full --out out\n" +
+			"  napisim compare before=a.json after=b.json --fail-on 'goodput worse 2%'",
+		Args:              arguments(1, -1, "a SCENARIO and --vary, or result files"),
+		ValidArgsFunction: a.completeScenario,
+	}
+	c.flags(a, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.cmd = cmd
+		if err := c.parseRules(); err != nil {
+			return err
+		}
+		if len(c.vary) > 0 {
+			return a.compareVariants(&c, args)
+		}
+		return a.compareFiles(&c, args)
+	}
+	return cmd
+}
+
+// comparing is what the command line says about a comparison.
+type comparing struct {
+	request
+	cmd      *cobra.Command
+	vary     []string
+	failOn   []string
+	rules    []compare.Rule // what failOn says
+	parallel *number
+	format   *choice
+	out      string
+}
+
+func (c *comparing) flags(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&c.vary, "vary", nil, "`PATH=A,B` to take the values of in turn (repeatable: every combination)")
+	c.request.flags(a, cmd)
+	c.runsFlag(cmd, fmt.Sprintf("the number of runs of each variant (default %d, or the field runs of the scenario if above 1)", defaultRuns))
+	c.parallel = parallelFlag(cmd)
+	c.format = outputFlag(cmd, "text", "json", "csv")
+	cmd.Flags().StringVar(&c.out, "out", "", "also write the comparison, and a result for each variant, into `DIR`")
+	cmd.Flags().StringArrayVar(&c.failOn, "fail-on", nil, "`RULE` that makes the command exit with 5, such as 'goodput worse 2%' (repeatable)")
+	complete(cmd, "vary", a.completeVary)
+	complete(cmd, "fail-on", completeRule)
+}
+
+// parseRules reads the rules of --fail-on.
+func (c *comparing) parseRules() error {
+	for _, text := range c.failOn {
+		rule, err := compare.ParseRule(text)
+		if err != nil {
+			return usage(c.cmd, "--fail-on: %v", err)
+		}
+		c.rules = append(c.rules, rule)
+	}
+	return nil
+}
+
+// compareTo holds variants against the first of them and applies the rules.
+func compareTo(title string, variants []result.Variant, rules []compare.Rule) (*comparison, error) {
+	table, err := compare.Compare(variants, compare.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{Comparison: table, Title: title, Published: beside.Rows(variants), rules: rules}
+	if c.Published == nil {
+		c.Published = []beside.Row{} // a list in JSON, too
+	}
+	if len(rules) == 0 {
+		return c, nil
+	}
+	gate, err := compare.Evaluate(table, rules)
+	if err != nil {
+		return c, exit.With(exit.Usage, err)
+	}
+	c.Gate = &gate
+	return c, nil
+}
+
+// show writes a comparison in a format. The error is that of the gate, if it found
+// something.
+func (a *app) show(c *comparison, format *choice) error {
+	var err error
+	switch format.value {
+	case "json":
+		err = c.writeJSON(&a.out)
+	case "csv":
+		err = c.writeCSV(&a.out)
+	default:
+		err = c.writeText(&a.out, a.style().Colour)
+	}
+	return errors.Join(err, c.verdict())
+}
+
+// verdict returns an error if a rule was broken.
+func (c *comparison) verdict() error {
+	if c.Gate == nil || !c.Gate.Regression {
+		return nil
+	}
+	var lines []string
+	for _, f := range c.Gate.Findings {
+		lines = append(lines, f.String())
+	}
+	lines = append(lines, count(len(lines), "regression"))
+	return exit.With(exit.Regression, errors.New(strings.Join(lines, "\n")))
+}
+
+func (c *comparison) writeText(w io.Writer, colour bool) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", c.Title); err != nil {
+		return err
+	}
+	if err := c.WriteText(w, colour); err != nil {
+		return err
+	}
+	if len(c.Published) > 0 {
+		fmt.Fprintln(w)
+	}
+	if err := beside.WriteText(w, c.Published, colour); err != nil {
+		return err
+	}
+	if c.Gate == nil {
+		return nil
+	}
+	fmt.Fprintln(w)
+	for _, rule := range c.rules {
+		verdict := "passed"
+		for _, f := range c.Gate.Findings {
+			if f.Rule == rule.String() {
+				verdict = "BROKEN"
+			}
+		}
+		fmt.Fprintf(w, "rule %q: %s\n", rule, verdict)
+	}
+	for _, warning := range c.Gate.Warnings {
+		fmt.Fprintf(w, "! %s\n", warning)
+	}
+	return nil
+}
+
+func (c *comparison) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(c)
+}
+
+func (c *comparison) writeCSV(w io.Writer) error {
+	header, records := c.Records()
+	t := text.Table{Rows: records}
+	for _, name := range header {
+		t.Columns = append(t.Columns, text.Column{Name: name})
+	}
+	return t.Write(w, text.FormatCSV, text.Options{})
+}
+
+// comparisonFile is the name of the comparison in the directory of --out.
+const comparisonFile = "compare.json"
+
+// files returns the comparison as --out writes it.
+func (c *comparison) files() ([]file, error) {
+	var plain, data bytes.Buffer
+	if err := errors.Join(c.writeText(&plain, false), c.writeJSON(&data)); err != nil {
+		return nil, err
+	}
+	return []file{{"compare.txt", plain.Bytes()}, {comparisonFile, data.Bytes()}}, nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/progress"
+
+	"napisim/sim"
+)
+
+// A pace says when progress is shown.
+type pace struct {
+	patience time.Duration // work that is done by then shows none
+	line     time.Duration // between two lines where there is no terminal
+}
+
+// whole is the progress of a finished run.
+const whole = 100
+
+// A meter measures how far a list of runs has come, from the goroutines of the runs.
+type meter struct {
+	parts []atomic.Int64 // of each run, in hundredths
+	start time.Time
+}
+
+func newMeter(runs int) *meter {
+	return &meter{parts: make([]atomic.Int64, runs), start: time.Now()}
+}
+
+// at records how far run i of some length has come. The last call of a run comes a
+// hundredth before its end: it counts as finished from then on.
+func (m *meter) at(i int, now, length sim.Time) {
+	hundredths := int64(float64(now) / float64(length) * whole)
+	if hundredths >= whole-1 {
+		hundredths = whole
+	}
+	m.parts[i].Store(hundredths)
+}
+
+// read returns the hundredths of all runs together and the number of finished ones.
+func (m *meter) read() (hundredths int64, finished int) {
+	for i := range m.parts {
+		part := m.parts[i].Load()
+		hundredths += part
+		if part == whole {
+			finished++
+		}
+	}
+	return hundredths, finished
+}
+
+// line says how far the work is, as a line for a log.
+func (m *meter) line() string {
+	hundredths, finished := m.read()
+	elapsed := time.Since(m.start)
+	text := fmt.Sprintf("%d of %d runs, %d %% of all in %s",
+		finished, len(m.parts), hundredths/int64(len(m.parts)), elapsed.Round(time.Second))
+	if hundredths > 0 {
+		all := time.Duration(float64(elapsed) * float64(whole*len(m.parts)) / float64(hundredths))
+		text += fmt.Sprintf(", about %s to go", (all - elapsed).Round(time.Second))
+	}
+	return text
+}
+
+// watch shows progress on standard error until the returned function is called: a bar
+// on a terminal, a line now and then elsewhere.
+func (a *app) watch(m *meter) (stop func()) {
+	if a.quiet {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-done:
+			return
+		case <-time.After(a.pace.patience):
+		}
+		if width, ok := a.terminal(a.stderr); ok {
+			a.bar(m, width, done)
+			return
+		}
+		tick := time.NewTicker(a.pace.line)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				a.say("%s", m.line())
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wg.Wait()
+	}
+}
+
+// barUpdate is how often the bar is drawn.
+const barUpdate = 200 * time.Millisecond
+
+// bar draws a bar until done.
+func (a *app) bar(m *meter, width int, done <-chan struct{}) {
+	tracker := &progress.Tracker{Total: int64(whole * len(m.parts)), RemoveOnCompletion: true}
+	w := progress.NewWriter()
+	w.SetOutputWriter(a.stderr)
+	w.SetUpdateFrequency(barUpdate)
+	w.SetTerminalWidth(width)
+	w.SetAutoStop(false)
+	w.SetStyle(progress.StyleDefault)
+	w.Style().Visibility.ETA = true
+	w.Style().Visibility.Value = false
+	w.AppendTracker(tracker)
+	update := func() {
+		hundredths, finished := m.read()
+		tracker.SetValue(min(hundredths, tracker.Total-1)) // the whole would end the bar
+		tracker.UpdateMessage(fmt.Sprintf("%d of %d runs", finished, len(m.parts)))
+	}
+	update()
+	rendered := make(chan struct{})
+	go func() {
+		defer close(rendered)
+		w.Render()
+	}()
+	tick := time.NewTicker(barUpdate)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			tracker.MarkAsDone()
+			done = nil
+			w.Stop()
+		case <-rendered:
+			return
+		case <-tick.C:
+			if done == nil {
+				w.Stop() // again: one that comes before the first drawing is lost
+				continue
+			}
+			update()
+		}
+	}
+}
