@@ -25,12 +25,10 @@ func New(eng *sim.Engine, phase sim.Phase, cfg Config, in *link.Pipe, out *link.
 	d := &Device{in: in, out: out}
 	rx := newRXRing(cfg.RXRing, in, cfg.RX.Moderation())
 	tx := newTXRing(&cfg, out)
-	v := newVector(eng, phase, cfg.Rearm)
+	v := d.addVector(eng, phase, cfg.Rearm)
 	v.feedRX(rx)
-	d.vectors = append(d.vectors, v)
 	if !cfg.SharedVector {
-		v = newVector(eng, phase, cfg.Rearm)
-		d.vectors = append(d.vectors, v)
+		v = d.addVector(eng, phase, cfg.Rearm)
 	}
 	v.feedTX(tx)
 	d.rx, d.tx = append(d.rx, rx), append(d.tx, tx)

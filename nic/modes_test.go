@@ -112,16 +112,23 @@ func (s system) run(eng *sim.Engine) []string {
 }
 
 func (s system) driver(c *core, dev *nic.Device, log *[]string) {
-	rx, tx, v := dev.RX(0), dev.TX(0), dev.RXVector(0)
+	rx, tx := dev.RX(0), dev.TX(0)
+	unmask := func(now sim.Time) {
+		for _, v := range dev.Vectors() {
+			v.Unmask(now)
+		}
+	}
 	rx.Refill(0, rx.Size())
-	v.Unmask(0)
+	unmask(0)
 	acks := 0
 	for {
 		c.wait()
 		c.spend(us)
 		now := c.look()
-		v.Mask()
-		v.Ack(now)
+		for _, v := range dev.Vectors() {
+			v.Mask()
+			v.Ack(now)
+		}
 		for done := false; !done; {
 			c.spend(s.perPoll)
 			tx.Reap(c.look())
@@ -145,7 +152,7 @@ func (s system) driver(c *core, dev *nic.Device, log *[]string) {
 			done = n < 64
 		}
 		c.spend(500 * ns)
-		v.Unmask(c.look())
+		unmask(c.look())
 	}
 }
 
@@ -156,9 +163,10 @@ func TestModesAgree(t *testing.T) {
 		s := system{
 			cfg: nic.Config{
 				RXRing: rapid.SampledFrom([]int{4, 64, 512}).Draw(t, "rx"), TXRing: 64,
-				RX: drawCoalesce(t), TX: drawCoalesce(t), SharedVector: true,
-				Rearm:     nic.Rearm(rapid.IntRange(0, 1).Draw(t, "rearm")),
-				TXLatency: us,
+				RX: drawCoalesce(t), TX: drawCoalesce(t),
+				SharedVector: rapid.Bool().Draw(t, "shared"),
+				Rearm:        nic.Rearm(rapid.IntRange(0, 1).Draw(t, "rearm")),
+				TXLatency:    us,
 			},
 			tr:       traffic.DefaultConfig(sim.Second),
 			perFrame: sim.Time(rapid.IntRange(0, 3000).Draw(t, "per frame")) * ns,

@@ -64,14 +64,15 @@ func (c *cause) bound(next, gap sim.Time) sim.Time {
 // then, see Rearm. Neither loses a wakeup: a frame that arrives after the driver's
 // last look and before Unmask leads to an interrupt.
 type Vector struct {
-	eng   *sim.Engine
-	phase sim.Phase
-	rearm Rearm
-	line  Line
-	rx    *RXRing // nil if it reports none
-	tx    *TXRing // nil if it reports none
-	rxGap sim.Time
-	txGap sim.Time
+	eng    *sim.Engine
+	phase  sim.Phase
+	device *Device
+	rearm  Rearm
+	line   Line
+	rx     *RXRing // nil if it reports none
+	tx     *TXRing // nil if it reports none
+	rxGap  sim.Time
+	txGap  sim.Time
 
 	masked bool
 	fired  bool // since it was armed
@@ -85,8 +86,11 @@ type Vector struct {
 	rxFrames   metric.Histogram
 }
 
-func newVector(eng *sim.Engine, phase sim.Phase, rearm Rearm) *Vector {
-	return &Vector{eng: eng, phase: phase, rearm: rearm, masked: true, last: longAgo, eventAt: sim.Never}
+// addVector gives the device another vector.
+func (d *Device) addVector(eng *sim.Engine, phase sim.Phase, rearm Rearm) *Vector {
+	v := &Vector{eng: eng, phase: phase, device: d, rearm: rearm, masked: true, last: longAgo, eventAt: sim.Never}
+	d.vectors = append(d.vectors, v)
+	return v
 }
 
 // feedRX and feedTX make r a ring that v reports. Only latched events count before
@@ -231,7 +235,7 @@ func (v *Vector) predict(now sim.Time) {
 	}
 }
 
-// forget takes the pending event back.
+// forget takes the pending event back, if it has not fired.
 func (v *Vector) forget() {
 	if v.eventAt != sim.Never {
 		v.eng.Cancel(v.event)
@@ -239,11 +243,21 @@ func (v *Vector) forget() {
 	}
 }
 
-// Fire raises the interrupt if it is due, and otherwise looks ahead again. It is the
-// engine that calls it.
+// Fire looks whether the interrupts of the device that were expected now are due. It
+// is the engine that calls it. The vectors go in their order, whichever event came
+// first: that depends on when each was predicted, and nothing else may.
 func (v *Vector) Fire(uint64) {
 	now := v.eng.Now()
-	v.eventAt = sim.Never
+	for _, w := range v.device.vectors {
+		if w.eventAt == now {
+			w.forget()
+			w.fire(now)
+		}
+	}
+}
+
+// fire raises the interrupt if it is due, and otherwise looks ahead again.
+func (v *Vector) fire(now sim.Time) {
 	v.sync(now)
 	if v.due() > now {
 		v.predict(now)

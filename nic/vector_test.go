@@ -1,6 +1,7 @@
 package nic_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -292,6 +293,38 @@ func TestSeparateVectors(t *testing.T) {
 	b.want(t, "RX", 10*us)
 	if diff := cmp.Diff([]sim.Time{20*us + 2*672*ns + us}, b.txIRQs); diff != "" {
 		t.Errorf("TX: (-want +got)\n%s", diff)
+	}
+}
+
+// Two vectors that are due at one instant raise their interrupts in the order of the
+// vectors, together, whichever was predicted first.
+func TestVectorsOfOneInstant(t *testing.T) {
+	for _, txFirst := range []bool{false, true} {
+		cfg := plain(nic.NewerThanConsumer)
+		cfg.SharedVector = false
+		b := newBed(cfg)
+		var order []string
+		b.dev.RXVector(0).Connect(raise(func() {
+			order = append(order, "rx")
+			// A core that is woken here acts after the second interrupt is pending.
+			b.at(b.eng.Now(), func(sim.Time) { order = append(order, "core") })
+		}))
+		b.dev.TXVector(0).Connect(raise(func() { order = append(order, "tx") }))
+		b.at(0, func(now sim.Time) { // both are done after 672 ns
+			b.in.Offer(model.Frame{Len: 60}, now)
+			b.dev.TX(0).Xmit(now, &model.Segment{Frame: model.Frame{Len: 60}})
+			vectors := []*nic.Vector{b.dev.RXVector(0), b.dev.TXVector(0)}
+			if txFirst {
+				slices.Reverse(vectors)
+			}
+			for _, v := range vectors {
+				v.Unmask(now)
+			}
+		})
+		b.eng.Run()
+		if diff := cmp.Diff([]string{"rx", "tx", "core"}, order); diff != "" {
+			t.Errorf("TX first is %v: (-want +got)\n%s", txFirst, diff)
+		}
 	}
 }
 
