@@ -104,9 +104,9 @@ func (r *Receiver) inOrder(now sim.Time, s *model.SKB, free *model.SKBList, v *V
 		r.stats.TCPDSACKOldSent++
 		r.sacks.setDup(s.Frame.Seq, r.rcvNxt)
 	}
-	// With nothing queued the skb is taken in any case, or a buffer smaller than
-	// one superframe would never pass data.
-	if !r.tryRmem(free) && r.queue.len() > 0 {
+	// With an empty queue this never fails: all that is charged is out of order and
+	// can be dropped. So also a buffer smaller than one superframe passes data.
+	if !r.tryRmem(free) {
 		r.stats.TCPRcvQDrop++
 		r.refuseFor(model.DropTCPRcvQ, s, v)
 		v.DataReady = r.dataReady()

@@ -47,6 +47,8 @@ type link struct {
 	gro       int // frames merged into one skb, 1 for none
 	held      *model.SKB
 	flushing  bool
+	current   model.Frame
+	heldUntil sim.Time
 }
 
 type logged struct {
@@ -100,7 +102,8 @@ func (l *link) Offer(f model.Frame, at sim.Time) sim.Time {
 	l.busy = max(l.busy, at) + sim.Time(model.WireBytes(f.Len))*l.gap
 	fa := fate{}
 	if l.fate != nil {
-		fa = l.fate(n, &f)
+		l.current = f // a copy, or every frame would be allocated
+		fa = l.fate(n, &l.current)
 	}
 	if fa.drop {
 		return l.busy
@@ -147,7 +150,11 @@ func (l *link) Fire(arg uint64) {
 		l.armDelAck()
 	case evFlush:
 		l.flushing = false
-		if s := l.held; s != nil {
+		switch s := l.held; {
+		case s == nil:
+		case l.heldUntil > l.eng.Now():
+			l.hold()
+		default:
 			l.held = nil
 			l.receive(s)
 		}
@@ -172,14 +179,19 @@ func (l *link) arrive(f *model.Frame) {
 	s := newSKB(&l.pool, f, l.truesize)
 	if l.gro > 1 && f.Payload > 0 && f.Flags&model.PSH == 0 {
 		l.held = s
-		if !l.flushing {
-			// The poll ends some frames later, and GRO holds nothing back then.
-			l.flushing = true
-			l.eng.Schedule(l.eng.Now()+10*sim.Microsecond+45*1538*l.gap, 6, l, evFlush)
-		}
+		// The poll ends some frames later, and GRO holds nothing back then.
+		l.heldUntil = l.eng.Now() + 10*sim.Microsecond + 45*1538*l.gap
+		l.hold()
 		return
 	}
 	l.receive(s)
+}
+
+func (l *link) hold() {
+	if !l.flushing {
+		l.flushing = true
+		l.eng.Schedule(l.heldUntil, 6, l, evFlush)
+	}
 }
 
 // newSKB returns what build_skb makes of a frame.

@@ -68,7 +68,7 @@ func endedBy(s *model.SKB, n int) int {
 	case s.Segs <= 1:
 		return 0
 	}
-	return min(n/int(s.Frame.Payload), s.Segs-1)
+	return n / int(s.Frame.Payload)
 }
 
 // payloadSegs returns how many wire segments with payload s holds. A segment

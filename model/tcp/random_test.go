@@ -86,7 +86,6 @@ func (v *visitor) Fire(uint64) {
 type watcher struct {
 	l     *link
 	rt    *rapid.T
-	bytes int64
 	looks int
 }
 

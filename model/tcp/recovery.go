@@ -55,15 +55,11 @@ func (s *Sender) Deliver(seg *model.Segment) {
 }
 
 // mark puts the SACK blocks on the board and returns the octets reported for the
-// first time. A DSACK is not for the board: it tells of data that is acknowledged
-// or SACKed anyway (RFC 2883).
+// first time. A DSACK needs no exception: what it reports is acknowledged or SACKed
+// anyway (RFC 2883), so it is never fresh.
 func (s *Sender) mark(seg *model.Segment) int64 {
-	first := 0
-	if seg.DSACK {
-		first = 1
-	}
 	var fresh int64
-	for _, b := range seg.Blocks[first:seg.SACKs] {
+	for _, b := range seg.Blocks[:seg.SACKs] {
 		fresh += s.board.Mark(b)
 	}
 	return fresh
@@ -159,7 +155,6 @@ func (s *Sender) enterRecovery(now sim.Time) {
 	s.recoveryPoint, s.rescueEnd, s.dupAcks = s.nxt, 0, 0
 	s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 	s.cwnd = s.ssthresh
-	s.board.Restart()
 	s.rackReset()
 	if h, ok := s.board.Hole(s.una); ok {
 		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))

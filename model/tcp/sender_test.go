@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,12 +30,7 @@ func scripted(t *testing.T, n float64) *link {
 // losing returns a fate that drops the frames of these numbers, in order of offer.
 func losing(numbers ...int) func(int, *model.Frame) fate {
 	return func(n int, _ *model.Frame) fate {
-		for _, d := range numbers {
-			if n == d {
-				return fate{drop: true}
-			}
-		}
-		return fate{}
+		return fate{drop: slices.Contains(numbers, n)}
 	}
 }
 

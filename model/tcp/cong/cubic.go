@@ -10,13 +10,14 @@ type cubic struct {
 	mss int64
 	// wMax is the window before the last loss, lowered by fast convergence.
 	wMax int64
-	// The epoch: its start, the window then, the plateau and the time to reach it.
-	started      bool
-	start        sim.Time
-	first        int64
-	origin       int64
-	k            int64 // ms
-	acked, carry int64 // bytes acknowledged in the epoch, and not yet turned into growth
+	// The epoch: its start, the plateau and the time to reach it.
+	started bool
+	start   sim.Time
+	origin  int64
+	k       int64 // ms
+	est     int64 // W_est: what Reno would have
+	// Bytes acknowledged that have not made est, and the window, grow yet.
+	acked, carry int64
 }
 
 // The constants of RFC 8312: beta 0.7 and C 0.4 segments per second cubed.
@@ -34,19 +35,19 @@ func (c *cubic) Grow(a Ack) int64 {
 	if !c.started {
 		c.begin(a)
 	}
-	c.acked += a.Acked
-	target := c.window(int64((a.Now - c.start + a.RTT) / sim.Millisecond))
-	if friendly := c.friendly(a); friendly > c.window(int64((a.Now-c.start)/sim.Millisecond)) {
+	c.estimate(a)
+	// At most half a window more per round trip, as RFC 9438 has it.
+	most := a.Cwnd + a.Cwnd/2
+	if c.est > c.window(a.Now-c.start) {
 		// TCP-friendly region (RFC 8312 section 4.2): not slower than Reno would be.
-		target = max(target, friendly)
+		return min(max(a.Cwnd, c.est), most)
 	}
-	// Section 4.3 adds (target-cwnd)/cwnd per ACK of one segment; the limit of half
-	// a window per round trip is that of RFC 9438.
-	target = min(target, a.Cwnd+a.Cwnd/2)
+	target := min(c.window(a.Now-c.start+a.RTT), most)
 	if target <= a.Cwnd {
 		return a.Cwnd
 	}
-	c.carry += a.Acked
+	// Section 4.3: (target-cwnd)/cwnd per acknowledged segment.
+	c.carry = min(c.carry+a.Acked, a.Cwnd)
 	grown := (target - a.Cwnd) * c.carry / a.Cwnd
 	if grown > 0 {
 		c.carry = 0
@@ -55,24 +56,27 @@ func (c *cubic) Grow(a Ack) int64 {
 }
 
 func (c *cubic) begin(a Ack) {
-	c.started, c.start, c.first, c.acked, c.carry = true, a.Now, a.Cwnd, 0, 0
+	c.started, c.start, c.est, c.acked, c.carry = true, a.Now, a.Cwnd, 0, 0
 	c.origin, c.k = max(c.wMax, a.Cwnd), 0
 	if c.wMax > a.Cwnd {
 		c.k = cbrt((c.wMax - a.Cwnd) * (msCubedPerSegment / 1000) / c.mss * 1000)
 	}
 }
 
-// window is W_cubic of RFC 8312 equation 1, t milliseconds into the epoch.
-func (c *cubic) window(t int64) int64 {
-	d := min(t-c.k, maxEpoch)
+// window is W_cubic of RFC 8312 equation 1, t into the epoch.
+func (c *cubic) window(t sim.Time) int64 {
+	d := min(int64(t/sim.Millisecond)-c.k, maxEpoch)
 	return c.origin + d*d*d/(msCubedPerSegment/1000)*c.mss/1000
 }
 
-// friendly is W_est of RFC 8312 equation 4, which grows by 3(1-beta)/(1+beta) =
+// estimate moves W_est of RFC 8312 equation 4, which grows by 3(1-beta)/(1+beta) =
 // 9/17 segments per round trip. Counting acknowledged windows instead of dividing
 // the time by the round-trip time is what RFC 9438 prefers.
-func (c *cubic) friendly(a Ack) int64 {
-	return c.first + c.acked/max(a.Cwnd/c.mss, 1)*9/17
+func (c *cubic) estimate(a Ack) {
+	c.acked += a.Acked
+	for per := a.Cwnd * 17 / 9; c.acked >= per; c.acked -= per {
+		c.est += c.mss
+	}
 }
 
 // Lost is the multiplicative decrease with fast convergence: a flow that lost

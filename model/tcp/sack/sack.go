@@ -229,14 +229,10 @@ func (b *Board) Retransmitted(end uint64) {
 	}
 }
 
-// Restart begins a new recovery: HighRxt falls back to HighACK, so what was
-// retransmitted before no longer counts as in flight.
-func (b *Board) Restart() { b.highRxt, b.rxt = b.una, 0 }
-
 // RestartAt lets HighRxt fall back to seq: what was retransmitted at or above it no
 // longer counts as in flight, and will be sent again.
 func (b *Board) RestartAt(seq uint64) {
-	if seq < b.highRxt {
+	if seq = max(seq, b.una); seq < b.highRxt {
 		b.highRxt = seq
 		b.rxt = b.unsacked(b.una, seq)
 	}
@@ -249,10 +245,13 @@ func (b *Board) Sacked(seq uint64) bool {
 }
 
 // LoseAll declares everything outstanding lost that is not SACKed, as after a
-// retransmission timeout, and begins anew at HighACK.
+// retransmission timeout. HighRxt falls back to HighACK, so what was retransmitted
+// before no longer counts as in flight. A fast recovery needs no such reset: its
+// predecessor ended when all that it had sent again was acknowledged, and HighRxt
+// never lags behind HighACK.
 func (b *Board) LoseAll() {
 	b.edge = b.nxt
-	b.Restart()
+	b.highRxt, b.rxt = b.una, 0
 }
 
 // Forget drops all SACK information, as RFC 2018 section 8 demands when the

@@ -87,6 +87,9 @@ func (o *oracle) compare(b *Board) error {
 		} else if got := b.IsLost(uint64(i)); got != o.octets[i].lost {
 			return fmt.Errorf("octet %d: lost %v, want %v", i, got, o.octets[i].lost)
 		}
+		if got := b.Sacked(uint64(i)); got != o.octets[i].sacked {
+			return fmt.Errorf("octet %d: SACKed %v, want %v", i, got, o.octets[i].sacked)
+		}
 		start, end, ok := o.hole(i)
 		if got, gotOK := b.Hole(uint64(i)); ok != gotOK || ok && (int(got.Start) != start || int(got.End) != end) {
 			return fmt.Errorf("hole from %d: %v %v, want [%d, %d) %v", i, got, gotOK, start, end, ok)
@@ -152,9 +155,10 @@ func TestBoardAgainstOracle(t *testing.T) {
 				o.highRxt = min(start+mss, end)
 				b.Retransmitted(uint64(o.highRxt))
 			},
-			"recovery": func(*rapid.T) {
-				o.highRxt = o.una
-				b.Restart()
+			"lost retransmission": func(t *rapid.T) {
+				seq := rapid.IntRange(o.una, o.nxt).Draw(t, "seq")
+				o.highRxt = min(o.highRxt, seq)
+				b.RestartAt(uint64(seq))
 			},
 			"timeout": func(t *rapid.T) {
 				forget := rapid.Bool().Draw(t, "reneged")
@@ -172,6 +176,15 @@ func TestBoardAgainstOracle(t *testing.T) {
 	})
 }
 
+// blocks makes ranges of pairs of numbers.
+func blocks(edges ...uint64) []Range {
+	var rs []Range
+	for i := 0; i < len(edges); i += 2 {
+		rs = append(rs, Range{Start: edges[i], End: edges[i+1]})
+	}
+	return rs
+}
+
 // The example of a SACKed tail: with segments of 4 octets, 20 are outstanding.
 func TestIsLost(t *testing.T) {
 	for _, c := range []struct {
@@ -180,12 +193,12 @@ func TestIsLost(t *testing.T) {
 		lost  uint64 // octets below are lost
 	}{
 		{"nothing SACKed", nil, 0},
-		{"two segments above", []Range{{12, 20}}, 0},
-		{"one octet more than two segments", []Range{{11, 20}}, 11},
-		{"two small blocks", []Range{{5, 6}, {10, 11}}, 0},
-		{"three small blocks", []Range{{5, 6}, {10, 11}, {15, 16}}, 5},
-		{"more blocks", []Range{{3, 4}, {5, 6}, {10, 11}, {15, 16}}, 5},
-		{"touching blocks are one", []Range{{5, 6}, {6, 7}, {7, 8}}, 0},
+		{"two segments above", blocks(12, 20), 0},
+		{"one octet more than two segments", blocks(11, 20), 11},
+		{"two small blocks", blocks(5, 6, 10, 11), 0},
+		{"three small blocks", blocks(5, 6, 10, 11, 15, 16), 5},
+		{"more blocks", blocks(3, 4, 5, 6, 10, 11, 15, 16), 5},
+		{"touching blocks are one", blocks(5, 6, 6, 7, 7, 8), 0},
 	} {
 		b := New(0, mss)
 		b.Sent(20)
@@ -205,10 +218,10 @@ func TestIsLost(t *testing.T) {
 func TestMarkMerges(t *testing.T) {
 	b := New(0, mss)
 	b.Sent(100)
-	for _, r := range []Range{{10, 20}, {30, 40}, {50, 60}, {20, 25}, {28, 30}, {15, 55}, {90, 200}} {
+	for _, r := range blocks(10, 20, 30, 40, 50, 60, 20, 25, 28, 30, 15, 55, 90, 200) {
 		b.Mark(r)
 	}
-	if diff := cmp.Diff([]Range{{10, 60}, {90, 100}}, b.blocks); diff != "" {
+	if diff := cmp.Diff(blocks(10, 60, 90, 100), b.blocks); diff != "" {
 		t.Error(diff)
 	}
 	if b.Blocks() != 2 {
@@ -227,7 +240,6 @@ func BenchmarkBoard(b *testing.B) {
 		if i%segs == 0 {
 			board.Ack(i * size)
 			board.Sent((i + segs) * size)
-			board.Restart()
 		}
 		if i%3 != 0 {
 			board.Mark(Range{Start: i * size, End: (i + 1) * size})
