@@ -48,6 +48,21 @@ func TestPreemptionPoints(t *testing.T) {
 			c.CondResched() // does nothing in an atomic section
 			kernel(func(c *Core, _ *Task) { c.PreemptEnable() })(c, t)
 		}, 250 * us, 250 * us, 150 * us},
+		{"preempt_enable alone", func(c *Core, t *Task) {
+			c.PreemptDisable()
+			kernel(func(c *Core, _ *Task) { c.PreemptEnable() })(c, t)
+		}, 200 * us, 200 * us, 100 * us},
+		// What came before an atomic section could still be preempted.
+		{"before preempt_disable", kernel(func(c *Core, _ *Task) {
+			c.PreemptDisable()
+			c.Work(rest)
+			c.PreemptEnable()
+		}), 300 * us, 300 * us, 10 * us},
+		{"before local_bh_disable", kernel(func(c *Core, _ *Task) {
+			c.BHDisable()
+			c.Work(rest)
+			c.BHEnable()
+		}), 300 * us, 300 * us, 10 * us},
 		{"local_bh_enable", func(c *Core, t *Task) {
 			c.BHDisable()
 			c.CondResched()

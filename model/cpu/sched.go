@@ -106,7 +106,7 @@ func (c *Core) activate(t *Task) {
 	} else {
 		c.updateCurr()
 		c.fair.enqueue(&t.ent, fresh)
-		if c.cur == c.idle || c.cur.cfg.FIFO == 0 && c.fair.preempts(&t.ent) {
+		if c.cur == c.idle || c.fair.preempts(&t.ent) {
 			c.needResched = true
 		}
 	}

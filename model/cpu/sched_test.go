@@ -183,6 +183,24 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
+// Only a higher priority preempts a FIFO task; the fair class never does.
+func TestPriorityPreempts(t *testing.T) {
+	m := newMachine(sim.Lazy, nil)
+	c := m.Cores[0]
+	start(c, "task", TaskConfig{FIFO: 2}, func(*Task) {
+		for _, tt := range []struct {
+			cfg  TaskConfig
+			want bool
+		}{{TaskConfig{Nice: -20}, false}, {TaskConfig{FIFO: 1}, false}, {TaskConfig{FIFO: 2}, false}, {TaskConfig{FIFO: 3}, true}} {
+			c.Wake(m.NewTask(c, "woken", tt.cfg, func(*Task) {}))
+			if c.NeedResched() != tt.want {
+				t.Errorf("%+v preempts: %v", tt.cfg, !tt.want)
+			}
+		}
+	})
+	run(t, m, ms)
+}
+
 // From a wakeup on another core to the first instruction: the cost of sending, the
 // way, entry and exit of the interrupt, the switch.
 func TestCrossCoreWakeup(t *testing.T) {
@@ -230,6 +248,34 @@ func TestCrossCoreWakeup(t *testing.T) {
 		if n := m.Cores[0].Spent()[model.StageIPI]; n != 1 {
 			t.Errorf("%d interrupts sent, want 1", n)
 		}
+	})
+}
+
+// An interrupt on the waking core does not delay the wakeup that is being sent.
+func TestSendingIsNotInterrupted(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode sim.Mode) {
+		m := newMachine(mode, func(c *Config) {
+			c.Cores = 2
+			c.Costs[model.StageIPI] = us
+		})
+		c := m.Cores[0]
+		j := &journal{m: m, from: ms}
+		sleeper := start(m.Cores[1], "sleeper", TaskConfig{}, func(task *Task) {
+			task.Sleep()
+			j.note("sleeper")
+		})
+		line := c.NewLine(1, "dev", func(c *Core) {
+			j.note("handler")
+			c.Work(10 * us)
+		})
+		waker := m.NewTask(c, "waker", TaskConfig{}, func(*Task) {
+			c.Wake(sleeper)
+			j.note("waker")
+		})
+		at(m, ms, waker.WakeFromDevice)
+		at(m, ms+us/2, line.Raise)
+		run(t, m, 2*ms)
+		j.expect(t, "1us handler", "1us sleeper", "11us waker")
 	})
 }
 
@@ -297,12 +343,20 @@ func TestIRQTimeAccounting(t *testing.T) {
 			c := m.Cores[0]
 			f := &fakeSoftirqs{c: c, work: func() { c.Work(10 * us) }}
 			c.SetSoftirqs(f)
+			var task *Task
 			line := c.NewLine(1, "dev", func(c *Core) {
 				c.Work(2 * us)
+				c.Look()
 				c.updateCurr() // too early: the 2 us are not known as interrupt time yet
+				before := c.clockTask
+				at(m, c.Now()+1, func() {
+					if c.updateClock(); c.clockTask < before {
+						t.Error("the task's clock goes back")
+					}
+				})
 			})
 			soft := c.NewLine(2, "soft", func(*Core) { f.pending = true })
-			task := start(c, "task", TaskConfig{}, func(*Task) {
+			task = start(c, "task", TaskConfig{}, func(*Task) {
 				at(m, 50*us, line.Raise)
 				at(m, 60*us, soft.Raise)  // 10 us of softirq at irq exit, with
 				at(m, 65*us, line.Raise)  // 2 us of hardirq in them
@@ -313,12 +367,16 @@ func TestIRQTimeAccounting(t *testing.T) {
 				f.serve("run", Ksoftirqd) // until 168
 				c.Enter(System)
 				c.Work(20 * us)
+				c.Look()
+				task.Sleep()
+				c.Work(30 * us)
 			})
 			at(m, 170*us, line.Raise) // 2 us
+			at(m, 250*us, task.WakeFromDevice)
 			run(t, m, ms)
-			want := (100 + 50 + 20 + 2 + 10 + 2 + 2 + 2) * us
+			want := (100 + 50 + 20 + 30 + 2 + 10 + 2 + 2 + 2) * us
 			if accounting {
-				want = (100 + 50 + 20) * us
+				want = (100 + 50 + 20 + 30) * us
 			}
 			if got := task.Runtime(); got != want {
 				t.Errorf("accounting %v: runtime %v, want %v", accounting, got, want)

@@ -99,7 +99,7 @@ func (c *Core) handleTick() {
 		c.soft.RaiseTimer()
 	}
 	c.updateCurr()
-	if c.cur.cfg.FIFO == 0 && c.cur != c.idle && c.fair.tick() {
+	if c.fair.tick() {
 		c.needResched = true
 	}
 }

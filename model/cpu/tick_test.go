@@ -49,6 +49,8 @@ func TestIdleCoreHasNoTicks(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode sim.Mode) {
 		m := ticking(mode, 1)
 		c := m.Cores[0]
+		c.SetSoftirqs(&fakeSoftirqs{c: c})
+		c.NewTimer(func(*Core) {}).Mod(12 * ms) // wakes the core at 13 ms
 		task := m.NewTask(c, "task", TaskConfig{}, func(task *Task) {
 			task.ToUser()
 			c.Work(10 * ms) // over the ticks at 21 and 25 ms
@@ -63,14 +65,30 @@ func TestIdleCoreHasNoTicks(t *testing.T) {
 			}
 		})
 		run(t, m, 40*ms)
-		if n := c.Stats().Ticks; n != 3 {
-			t.Errorf("%d ticks, want 3", n)
+		if n := c.Stats().Ticks; n != 4 {
+			t.Errorf("%d ticks, want one for the timer and 3", n)
 		}
 		want := [NumContexts]int64{Idle: 5 + 2, User: 2, System: 1} // idle at 33 and 37 ms
 		if got := c.Sampled(); got != want {
 			t.Errorf("samples %v, want %v", got, want)
 		}
 	})
+}
+
+// The interrupt that would wake an idle core for a timer is taken back when the core
+// becomes busy, whose ticks are elsewhere: core 1 ticks at 19, 23, 27 and 31 ms.
+func TestBusyCoreNeedsNoWakeup(t *testing.T) {
+	m := ticking(sim.Lazy, 2)
+	c := m.Cores[1]
+	c.SetSoftirqs(&fakeSoftirqs{c: c})
+	var expired sim.Time
+	c.NewTimer(func(*Core) { expired = c.Now() }).Mod(28 * ms) // at 29 ms if it were idle
+	task := m.NewTask(c, "task", TaskConfig{}, func(*Task) { c.Work(14 * ms) })
+	at(m, 18*ms, task.WakeFromDevice)
+	run(t, m, 40*ms)
+	if n := c.Stats().Ticks; n != 4 || expired != 31*ms {
+		t.Errorf("%d ticks, want 4; expired at %v, want 31ms", n, expired)
+	}
 }
 
 // What the tick interrupts is what it samples: softirqs as such also over idle, and
@@ -215,7 +233,7 @@ func TestTimersAreMoved(t *testing.T) {
 		again = c.NewTimer(func(*Core) {
 			if j.note("again"); count < 2 {
 				count++
-				again.Mod(c.Now() + ms)
+				again.Mod(c.Now()) // the next jiffy at the earliest
 			}
 		})
 		at(m, 2*ms, func() {

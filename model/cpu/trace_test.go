@@ -33,7 +33,7 @@ func TestStory(t *testing.T) {
 		})
 		reader := start(c0, "reader", TaskConfig{Nice: -5}, func(task *Task) {
 			task.Sleep()
-			c0.Work(4 * us)
+			c0.Work(10 * us) // interrupted and preempted
 			c0.Wake(peer)
 			c0.BHDisable()
 			c0.Work(30 * us) // interrupted, but not preempted
@@ -42,11 +42,16 @@ func TestStory(t *testing.T) {
 			task.Sleep()
 		})
 		start(c0, "app", TaskConfig{}, hog)
-		urgent := start(c0, "urgent", TaskConfig{FIFO: 50}, func(task *Task) { task.Sleep() })
+		urgent := start(c0, "urgent", TaskConfig{FIFO: 50}, func(task *Task) {
+			task.Sleep()
+			c0.Look()
+			task.Sleep()
+		})
 		rx := c0.NewLine(24, "eth0-rx-0", func(c *Core) { c.Wake(reader) })
 		tx := c0.NewLine(25, "eth0-tx-0", func(c *Core) { c.Wake(urgent) })
 		at(m, 100*ms, rx.Raise)
-		at(m, 100*ms+20*us, tx.Raise)
+		at(m, 100*ms+6*us, tx.Raise)
+		at(m, 100*ms+30*us, tx.Raise)
 		run(t, m, 200*ms)
 		var out strings.Builder
 		if err := trace.WriteText(&out, m.Trace.Events()); err != nil {
@@ -65,15 +70,20 @@ const story = `
              app-14      [000] dNh3.     0.100001: sched_wakeup: comm=reader pid=13 prio=115 target_cpu=000
              app-14      [000] dNh..     0.100001: irq_handler_exit: irq=24 ret=handled
              app-14      [000] d..2.     0.100004: sched_switch: prev_comm=app prev_pid=14 prev_prio=120 prev_state=R ==> next_comm=reader next_pid=13 next_prio=115
-          <idle>-0       [001] dNh4.     0.100010: sched_wakeup: comm=peer pid=12 prio=120 target_cpu=001
-          <idle>-0       [001] d..2.     0.100013: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=peer next_pid=12 next_prio=120
-            peer-12      [001] d..2.     0.100020: sched_switch: prev_comm=peer prev_pid=12 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
-          reader-13      [000] D.h..     0.100021: irq_handler_entry: irq=25 name=eth0-tx-0
-          reader-13      [000] DNh3.     0.100021: sched_wakeup: comm=urgent pid=15 prio=49 target_cpu=000
-          reader-13      [000] DNh..     0.100021: irq_handler_exit: irq=25 ret=handled
-          reader-13      [000] d..2.     0.100042: sched_switch: prev_comm=reader prev_pid=13 prev_prio=115 prev_state=R+ ==> next_comm=urgent next_pid=15 next_prio=49
-          urgent-15      [000] d..2.     0.100044: sched_switch: prev_comm=urgent prev_pid=15 prev_prio=49 prev_state=X ==> next_comm=reader next_pid=13 next_prio=115
-          reader-13      [000] d..2.     0.100046: sched_switch: prev_comm=reader prev_pid=13 prev_prio=115 prev_state=S ==> next_comm=app next_pid=14 next_prio=120
+          reader-13      [000] d.h..     0.100007: irq_handler_entry: irq=25 name=eth0-tx-0
+          reader-13      [000] dNh3.     0.100007: sched_wakeup: comm=urgent pid=15 prio=49 target_cpu=000
+          reader-13      [000] dNh..     0.100007: irq_handler_exit: irq=25 ret=handled
+          reader-13      [000] d..2.     0.100010: sched_switch: prev_comm=reader prev_pid=13 prev_prio=115 prev_state=R+ ==> next_comm=urgent next_pid=15 next_prio=49
+          urgent-15      [000] d..2.     0.100012: sched_switch: prev_comm=urgent prev_pid=15 prev_prio=49 prev_state=S ==> next_comm=reader next_pid=13 next_prio=115
+          <idle>-0       [001] dNh4.     0.100022: sched_wakeup: comm=peer pid=12 prio=120 target_cpu=001
+          <idle>-0       [001] d..2.     0.100025: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=peer next_pid=12 next_prio=120
+          reader-13      [000] D.h..     0.100031: irq_handler_entry: irq=25 name=eth0-tx-0
+          reader-13      [000] DNh3.     0.100031: sched_wakeup: comm=urgent pid=15 prio=49 target_cpu=000
+          reader-13      [000] DNh..     0.100031: irq_handler_exit: irq=25 ret=handled
+            peer-12      [001] d..2.     0.100032: sched_switch: prev_comm=peer prev_pid=12 prev_prio=120 prev_state=X ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          reader-13      [000] d..2.     0.100054: sched_switch: prev_comm=reader prev_pid=13 prev_prio=115 prev_state=R+ ==> next_comm=urgent next_pid=15 next_prio=49
+          urgent-15      [000] d..2.     0.100056: sched_switch: prev_comm=urgent prev_pid=15 prev_prio=49 prev_state=X ==> next_comm=reader next_pid=13 next_prio=115
+          reader-13      [000] d..2.     0.100058: sched_switch: prev_comm=reader prev_pid=13 prev_prio=115 prev_state=S ==> next_comm=app next_pid=14 next_prio=120
 `
 
 // The third flag of a trace line: h over a task, also in a BH-off section; s in the

@@ -99,9 +99,9 @@ type deviceSpec struct {
 	Line, Also int
 }
 
-func newWorld(spec *worldSpec, mode sim.Mode) *world {
+func newWorld(spec *worldSpec, eng *sim.Engine) *world {
 	w := &world{spec: spec, budget: spec.Budget, boxes: make([]int, len(spec.Tasks))}
-	w.m = NewMachine(sim.NewEngine(mode), spec.Config)
+	w.m = NewMachine(eng, spec.Config)
 	w.m.Trace = trace.NewLog(0, sim.Never, 1<<20)
 	for _, c := range w.m.Cores {
 		s := &miniSoftirqs{w: w, c: c}
