@@ -8,7 +8,8 @@
 //
 // Three ideas carry it:
 //
-//   - An event is a value in a heap, not a closure: a Handler and an argument.
+//   - An event is a value in a heap, not a closure: a Handler and an argument. One
+//     that is cancelled and scheduled anew for later, as timers are, stays in place.
 //   - A Proc is a coroutine. It runs until it parks; only the engine resumes it.
 //   - The horizon is the instant of the earliest pending event. A running Proc
 //     may move time forward to any instant strictly before the horizon without

@@ -29,7 +29,8 @@ const (
 )
 
 // slot holds what an event calls. An event keeps its slot until it fires or is
-// cancelled; the slot is then free for another.
+// cancelled; the slot is then free for another. It goes on referring to the handler
+// until then, which costs nothing, since handlers live as long as the engine.
 type slot struct {
 	handler Handler
 	arg     uint64 // of a free slot: the next free one
