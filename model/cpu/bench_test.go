@@ -59,10 +59,12 @@ var (
 func spender(m *Machine, n, batch int) {
 	c := m.Cores[0]
 	start(c, "task", TaskConfig{}, func(*Task) {
-		for i := range n {
+		left := batch
+		for range n {
 			c.Spend(model.StageRXDescriptor)
 			c.SpendN(model.StageCopyByte, 64)
-			if i%batch == 0 {
+			if left--; left == 0 {
+				left = batch
 				c.Look()
 			}
 		}
