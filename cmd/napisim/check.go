@@ -18,7 +18,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: "Find all faults of scenarios without running them.\n\n" +
 			"Every fault of every file is told, one to a line, as file:line:column: field: what is\n" +
 			"wrong. A FILE may also be a name of the library, or - for standard input.",
-		Example:           "  napisim check mine.yaml\n  napisim check *.yaml -o json",
+		Example:           "  napisim check mine.yaml\n  napisim check mine.yaml quickstart -o json",
 		Args:              arguments(1, -1, "at least one FILE, or - for standard input"),
 		ValidArgsFunction: a.completeScenario,
 	}

@@ -51,7 +51,7 @@ func main() {
 	os.Exit(int(run(ctx, world{
 		args: os.Args[1:], stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, terminal: terminal,
-		pace: pace{patience: time.Second, line: 10 * time.Second},
+		pace: pace{patience: time.Second, line: 10 * time.Second, draw: time.Second / 5},
 	})))
 }
 

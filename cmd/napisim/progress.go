@@ -15,6 +15,7 @@ import (
 type pace struct {
 	patience time.Duration // work that is done by then shows none
 	line     time.Duration // between two lines where there is no terminal
+	draw     time.Duration // between two drawings of the bar where there is one
 }
 
 // whole is the progress of a finished run.
@@ -52,7 +53,7 @@ func (m *meter) read() (hundredths int64, finished int) {
 	return hundredths, finished
 }
 
-// line says how far the work is, as a line for a log.
+// line says how far the work is.
 func (m *meter) line() string {
 	hundredths, finished := m.read()
 	elapsed := time.Since(m.start)
@@ -79,7 +80,7 @@ func (a *app) watch(m *meter) (stop func()) {
 			return
 		case <-time.After(a.pace.patience):
 		}
-		if width, ok := a.terminal(a.stderr); ok {
+		if width, ok := a.terminal(a.stderr); ok && a.getenv("TERM") != "dumb" {
 			a.bar(m, width, done)
 			return
 		}
@@ -100,25 +101,22 @@ func (a *app) watch(m *meter) (stop func()) {
 	}
 }
 
-// barUpdate is how often the bar is drawn.
-const barUpdate = 200 * time.Millisecond
-
 // bar draws a bar until done.
 func (a *app) bar(m *meter, width int, done <-chan struct{}) {
 	tracker := &progress.Tracker{Total: int64(whole * len(m.parts)), RemoveOnCompletion: true}
 	w := progress.NewWriter()
 	w.SetOutputWriter(a.stderr)
-	w.SetUpdateFrequency(barUpdate)
+	w.SetUpdateFrequency(a.pace.draw)
 	w.SetTerminalWidth(width)
 	w.SetAutoStop(false)
 	w.SetStyle(progress.StyleDefault)
-	w.Style().Visibility.ETA = true
-	w.Style().Visibility.Value = false
+	// The line says how far and how long, from the start of the work and not of the bar.
+	w.Style().Visibility = progress.StyleVisibility{Tracker: true}
 	w.AppendTracker(tracker)
 	update := func() {
-		hundredths, finished := m.read()
+		hundredths, _ := m.read()
 		tracker.SetValue(min(hundredths, tracker.Total-1)) // the whole would end the bar
-		tracker.UpdateMessage(fmt.Sprintf("%d of %d runs", finished, len(m.parts)))
+		tracker.UpdateMessage(m.line())
 	}
 	update()
 	rendered := make(chan struct{})
@@ -126,7 +124,7 @@ func (a *app) bar(m *meter, width int, done <-chan struct{}) {
 		defer close(rendered)
 		w.Render()
 	}()
-	tick := time.NewTicker(barUpdate)
+	tick := time.NewTicker(a.pace.draw)
 	defer tick.Stop()
 	for {
 		select {

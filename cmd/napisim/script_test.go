@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as its users do. Each script finds small.yaml, a scenario
 // that is over in a moment.
 func TestScripts(t *testing.T) {
+	if slow && testing.Short() {
+		t.Skip("the tests within one process find the races")
+	}
 	small, err := os.ReadFile("testdata/small.yaml")
 	if err != nil {
 		t.Fatal(err)
