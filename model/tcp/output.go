@@ -42,16 +42,16 @@ func (s *Sender) output() {
 	}
 	result := sent
 	for result == sent {
-		room := s.cwnd - s.board.Pipe()
 		// Rule 1: what is lost and was not sent again.
-		if s.state != open && room >= s.mss && s.retransmitLost(now) {
+		if s.state != open && s.room() >= s.mss && s.retransmitLost(now) {
 			continue
 		}
-		// Rule 2: new data.
+		// Rule 2: new data. The search for lost segments may have found some in flight.
+		room := s.room()
 		if result = s.sendNew(now, room); result != blocked {
 			continue
 		}
-		if s.state == recovery && room >= s.mss && s.retransmitRest(now) {
+		if s.state == recovery && !s.cfg.RACK && room >= s.mss && s.retransmitRest(now) {
 			result = sent
 		}
 	}
@@ -60,8 +60,13 @@ func (s *Sender) output() {
 	s.armProbe(now)
 }
 
+// room is what the congestion window leaves, negative if it has been reduced below
+// what is in flight.
+func (s *Sender) room() int64 { return s.cwnd - s.board.Pipe() }
+
 // retransmitLost sends the first lost segment that was not sent again in this
-// recovery, if there is one.
+// recovery, if there is one. After a lost retransmission HighRxt has fallen back, and
+// some of what lies above it need not be sent again.
 func (s *Sender) retransmitLost(now sim.Time) bool {
 	for {
 		h, ok := s.board.Hole(s.board.HighRxt())
@@ -73,12 +78,17 @@ func (s *Sender) retransmitLost(now sim.Time) bool {
 			continue
 		}
 		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
+		if h.Start == s.una {
+			// The ACK of this copy is the next that can move una.
+			s.xmit.Set(now + s.rtt.Timeout())
+		}
 		return true
 	}
 }
 
 // retransmitRest applies rules 3 and 4 of NextSeg. They keep the ACK clock going
-// when nothing is known to be lost and no new data can be sent.
+// when nothing is known to be lost and no new data can be sent. RACK knows better
+// what is lost, and Linux does without them.
 func (s *Sender) retransmitRest(now sim.Time) bool {
 	// Rule 3: something below the highest SACKed octet that is not yet known to be
 	// lost.
@@ -152,7 +162,7 @@ func (s *Sender) sendNew(now sim.Time, room int64) outcome {
 // at the estimated rate, at least two segments, at most what TSO takes.
 func (s *Sender) burstSize() int64 {
 	most := max((int64(s.cfg.TSO)-tsoOverhead)/s.mss*s.mss, s.mss)
-	if s.rtt.srtt == 0 || most == s.mss {
+	if s.rtt.SRTT() == 0 || most == s.mss {
 		return most
 	}
 	n := s.bytesPerMillisecond()
@@ -167,7 +177,7 @@ func (s *Sender) bytesPerMillisecond() int64 {
 	if s.cwnd < s.ssthresh/2 {
 		percent = 200
 	}
-	us := max(int64(s.rtt.srtt/sim.Microsecond), 1)
+	us := max(int64(s.rtt.SRTT()/sim.Microsecond), 1)
 	return s.cwnd * percent * 10 / us
 }
 
@@ -193,7 +203,7 @@ func (s *Sender) shouldDefer(now sim.Time, limit, want int64) bool {
 	if limit >= min(int64(s.wndEnd-s.una), s.cwnd)/3 {
 		return false
 	}
-	return s.bursts.len() > 0 && now-s.bursts.at(0).sentAt >= s.rtt.srtt/2
+	return s.bursts.len() > 0 && now-s.bursts.at(0).sentAt >= s.rtt.SRTT()/2
 }
 
 // throttled mirrors tcp_small_queue_check: while more than a millisecond's worth of
@@ -207,21 +217,21 @@ func (s *Sender) throttled(now sim.Time, n int64) bool {
 		return false
 	}
 	limit := s.cfg.LimitOutput
-	if s.rtt.srtt > 0 {
+	if s.rtt.SRTT() > 0 {
 		limit = min(limit, max(s.bytesPerMillisecond(), 2*n))
 	}
 	if s.localLen <= limit {
 		return false
 	}
 	s.stats.Throttled++
-	if s.resume.running() {
+	if s.resume.Running() {
 		return true
 	}
 	left := s.localLen
 	for i := range s.local.len() {
 		b := s.local.at(i)
 		if left -= b.bytes; left <= limit {
-			s.resume.set(b.leaves)
+			s.resume.Set(b.leaves)
 			break
 		}
 	}
@@ -233,7 +243,7 @@ func (s *Sender) sendBurst(now sim.Time, n int64) {
 	end := s.nxt + uint64(n)
 	push := s.endsWrite(s.nxt, end) || s.cfg.PushBursts && n > s.mss
 	leaves := s.transmit(now, s.nxt, end, push)
-	b := burst{end: end, bytes: n, sentAt: now, leaves: leaves}
+	b := burst{end: end, bytes: n, order: s.order(), sentAt: now, leaves: leaves}
 	s.bursts.push(b)
 	if leaves > now {
 		s.local.push(b)
@@ -300,7 +310,7 @@ func (s *Sender) validateUsage(limited bool) {
 // by half for each timeout that nothing was sent (RFC 2861), down to the initial
 // window (RFC 5681 section 4.1).
 func (s *Sender) restartAfterIdle(now sim.Time) {
-	idle, rto := now-max(s.lastSent, s.restarted), s.rtt.rto()
+	idle, rto := now-max(s.lastSent, s.restarted), s.rtt.Base()
 	least := min(int64(s.cfg.InitCwnd)*s.mss, s.cwnd)
 	if s.stats.Segments == 0 || idle <= rto || s.cwnd <= least {
 		return
@@ -319,15 +329,15 @@ func (s *Sender) restartAfterIdle(now sim.Time) {
 func (s *Sender) arm(now sim.Time, result outcome) {
 	switch {
 	case s.una < s.nxt:
-		if !s.xmit.running() {
-			s.xmit.set(now + s.currentRTO())
+		if !s.xmit.Running() {
+			s.xmit.Set(now + s.rtt.Timeout())
 		}
 	case result == blocked && s.nxt < s.dataEnd:
-		if !s.xmit.running() {
-			s.xmit.set(now + s.currentRTO())
+		if !s.xmit.Running() {
+			s.xmit.Set(now + s.rtt.Timeout())
 		}
 	default:
-		s.xmit.stop()
+		s.xmit.Stop()
 	}
 }
 
@@ -336,7 +346,7 @@ func (s *Sender) arm(now sim.Time, result outcome) {
 func (s *Sender) probe() {
 	now := s.eng.Now()
 	s.stats.Probes++
-	s.backoff++
+	s.rtt.BackOff()
 	if n := min(int64(s.wndEnd-s.nxt), int64(s.dataEnd-s.nxt), s.mss); n > 0 {
 		// A window smaller than a segment has stayed so: use it.
 		s.sendBurst(now, n)
@@ -349,5 +359,5 @@ func (s *Sender) probe() {
 		f.IPID = s.ipid
 		s.wire.Offer(f, now)
 	}
-	s.xmit.set(now + s.currentRTO())
+	s.xmit.Set(now + s.rtt.Timeout())
 }

@@ -2,100 +2,143 @@ package tcp
 
 import (
 	"napisim/model"
+	"napisim/model/tcp/rto"
 	"napisim/model/tcp/sack"
 	"napisim/sim"
 )
 
-// rackState is what RACK-TLP (RFC 8985) adds to RFC 6675: it notices a
-// retransmission that was lost too, and a loss at the end of a flight that no later
-// segment reports, without waiting for the retransmission timeout. Linux has had
-// both on by default since v4.18.
+// rackState is what RACK-TLP (RFC 8985) adds to RFC 6675. RACK takes a segment for
+// lost when something that was sent later has arrived and a round trip has passed.
+// So it also sees a retransmission that was lost, and one of the last two segments
+// of a flight, where RFC 6675 misses its three later ones. TLP asks for an ACK when
+// the end of a flight is met with silence. Without them each of these cases waits
+// for the retransmission timeout.
 //
-// What RACK says of first transmissions is left to RFC 6675, which needs three later
-// segments where RACK with a reordering window of zero needs one and a round trip.
+// Where RACK compares times of sending the model compares the order of sending: it
+// is the same on a wire that keeps order, and knows no ties.
 type rackState struct {
-	// delivered is RACK.xmit_ts: when the latest of the segments known to have
-	// arrived was sent.
-	delivered sim.Time
+	// delivered is the place in the order of sending of the latest transmission that
+	// is known to have arrived: RACK.xmit_ts.
+	delivered int64
 	// rxts are the retransmissions not yet known to have arrived or to be lost, in
 	// the order of sending.
 	rxts []rxt
-	// reorder is the timer of RACK's step 5, probe that of TLP.
-	reorder, probe timer
+	// reorder is the timer of RACK, probe that of TLP.
+	reorder, probe rto.Timer
 	// probed is the end of the flight that was probed, 0 if the present one was not.
 	probed uint64
 	// resent tells that the probe was a retransmission.
 	resent bool
 }
 
-// rxt is one retransmitted segment.
+// rxt is one retransmitted segment, with its place in the order of sending.
 type rxt struct {
 	sack.Range
+	order  int64
 	sentAt sim.Time
 }
+
+// order returns the place in the order of sending of the frame sent last.
+func (s *Sender) order() int64 { return s.stats.Segments }
 
 // rackResent notes a retransmission.
 func (s *Sender) rackResent(now sim.Time, start, end uint64) {
 	if s.cfg.RACK {
-		s.rack.rxts = append(s.rack.rxts, rxt{sack.Range{Start: start, End: end}, now})
+		s.rack.rxts = append(s.rack.rxts, rxt{sack.Range{Start: start, End: end}, s.order(), now})
 	}
 }
 
-// rackDelivered is steps 1 and 2 of RACK for one ACK: from the segments that it
-// reports, which was sent last. fresh tells that it reports any.
+// rackDelivered is steps 1 to 3 of RACK for one ACK, which is on the books already:
+// of the transmissions that it reports, which was sent last?
 func (s *Sender) rackDelivered(now sim.Time, seg *model.Segment) {
 	r := &s.rack
 	kept := r.rxts[:0]
 	for _, x := range r.rxts {
 		if x.End > s.una && !s.board.Sacked(x.End-1) {
 			kept = append(kept, x)
-			continue
-		}
-		// Arrived within less than half a round trip, it must have been the original.
-		if now-x.sentAt >= s.rtt.srtt/2 {
-			r.delivered = max(r.delivered, x.sentAt)
+		} else if now-x.sentAt >= s.rtt.Least() {
+			// Sooner than a round trip it must have been the original that arrived.
+			r.delivered = max(r.delivered, x.order)
 		}
 	}
 	r.rxts = kept
-	if s.una > s.rxtHigh && seg.Ack == s.una {
-		r.delivered = max(r.delivered, s.ackedSent)
+	if s.una > s.rxtHigh {
+		r.delivered = max(r.delivered, s.ackedOrder)
 	}
 	for _, b := range seg.Blocks[:seg.SACKs] {
 		if b.End > s.rxtHigh && b.End > s.una {
-			r.delivered = max(r.delivered, s.sentAt(b.End-1))
+			r.delivered = max(r.delivered, s.burstOf(b.End-1).order)
 		}
 	}
 }
 
-// sentAt returns when an outstanding octet was sent first.
-func (s *Sender) sentAt(seq uint64) sim.Time {
-	for i := s.bursts.len() - 1; i > 0; i-- {
-		if s.bursts.at(i-1).end <= seq {
-			return s.bursts.at(i).sentAt
-		}
+// burstOf returns the outstanding burst that holds an octet; there is one.
+func (s *Sender) burstOf(seq uint64) *burst {
+	i := s.bursts.len() - 1
+	for i > 0 && s.bursts.at(i-1).end > seq {
+		i--
 	}
-	if s.bursts.len() == 0 {
-		return 0
-	}
-	return s.bursts.at(0).sentAt
+	return s.bursts.at(i)
 }
 
-// rackDetect is RACK_detect_loss for retransmissions: one is lost if something sent
-// later has arrived and a round trip has passed. It is sent again from there on,
-// without those that may still arrive (see retransmitLost).
+// rackDetect is step 5 of RACK: what was overtaken a round trip ago is lost. What may
+// still be on its way decides when the timer looks again.
 func (s *Sender) rackDetect(now sim.Time) {
 	r := &s.rack
-	for len(r.rxts) > 0 && r.rxts[0].sentAt < r.delivered {
-		if due := r.rxts[0].sentAt + s.rtt.srtt; due > now {
-			r.reorder.set(due)
+	wait := s.rtt.SRTT()
+	if s.state == open {
+		if s.board.Blocks() == 0 {
+			r.reorder.Stop()
 			return
 		}
+		// With so little evidence it might be reordering (RACK_update_reo_wnd).
+		wait += s.rtt.Least() / 4
+	}
+	due := s.rackFirst(now, wait)
+	for len(r.rxts) > 0 && r.rxts[0].order < r.delivered {
 		lost := r.rxts[0]
+		if at := lost.sentAt + wait; at > now {
+			due = min(due, at)
+			break
+		}
+		// It is sent again from there on, without those that may still arrive: see
+		// retransmitLost.
 		r.rxts = r.rxts[:copy(r.rxts, r.rxts[1:])]
 		s.stats.LostRetrans++
-		s.board.RestartAt(max(lost.Start, s.una))
+		s.board.RestartAt(lost.Start)
 	}
-	r.reorder.stop()
+	if due == sim.Never {
+		r.reorder.Stop()
+	} else {
+		r.reorder.Set(due)
+	}
+}
+
+// rackFirst declares first transmissions lost that were overtaken and sent at least
+// wait ago. It returns when the next of them will have been, or sim.Never.
+func (s *Sender) rackFirst(now, wait sim.Time) sim.Time {
+	high := s.board.HighSacked()
+	start := s.una
+	for i := range s.bursts.len() {
+		b := s.bursts.at(i)
+		end := b.end
+		if b.order >= s.rack.delivered {
+			// Within a burst order is that of sequence numbers.
+			end = min(end, high)
+		}
+		if end <= start {
+			break
+		}
+		if at := b.sentAt + wait; at > now {
+			if h, ok := s.board.Hole(start); ok && h.Start < end && !s.board.IsLost(h.Start) {
+				return at
+			}
+		} else {
+			s.board.LoseBelow(end)
+		}
+		start = b.end
+	}
+	return sim.Never
 }
 
 // inFlight returns the end of the retransmission that covers seq and may still
@@ -109,33 +152,38 @@ func (r *rackState) inFlight(seq uint64) (uint64, bool) {
 	return 0, false
 }
 
-// rackReset forgets retransmissions: a timeout begins anew.
-func (s *Sender) rackReset() {
-	s.rack.rxts = s.rack.rxts[:0]
-	s.rack.reorder.stop()
-	s.rack.probe.stop()
+// reorderTimeout is the expiry of RACK's timer.
+func (s *Sender) reorderTimeout() {
+	now := s.eng.Now()
+	if s.una == s.nxt {
+		return
+	}
+	s.rackDetect(now)
+	if s.state == open && s.board.IsLost(s.una) {
+		s.enterRecovery(now)
+	}
+	s.output()
 }
 
 // armProbe is TLP_calc_PTO: with data outstanding and nothing SACKed, two round
 // trips of silence mean that the end of the flight is lost. A single segment may
-// wait for a delayed ACK. A flight is probed once.
+// wait for a delayed ACK, which makes the probe come in place of the timeout. A
+// flight is probed once.
 func (s *Sender) armProbe(now sim.Time) {
 	r := &s.rack
-	if !s.cfg.RACK || s.rtt.srtt == 0 {
+	if !s.cfg.RACK || s.rtt.SRTT() == 0 || s.state != open || s.una == s.nxt || s.board.Blocks() > 0 || r.probed != 0 {
+		r.probe.Stop()
 		return
 	}
-	if s.state != open || s.una == s.nxt || s.board.Blocks() > 0 || r.probed != 0 {
-		r.probe.stop()
-		return
-	}
-	pto := 2 * s.rtt.srtt
+	pto := 2 * s.rtt.SRTT()
 	if s.flight() <= s.mss {
-		pto += minRTO
+		pto += rto.Min
 	}
-	r.probe.set(min(now+pto, s.xmit.deadline))
+	r.probe.Set(min(now+pto, s.xmit.Deadline()))
 }
 
-// probeTail is TLP_send_probe: a new segment if there is one, else the last again.
+// probeTail is TLP_send_probe: a new segment if there is one, else the last again. The
+// timeout begins anew.
 func (s *Sender) probeTail() {
 	if s.state != open || s.una == s.nxt {
 		return
@@ -144,23 +192,19 @@ func (s *Sender) probeTail() {
 	r := &s.rack
 	s.stats.TailProbes++
 	n := min(int64(s.dataEnd-s.nxt), int64(s.wndEnd-s.nxt), s.mss)
-	r.resent = n <= 0
-	if r.resent {
-		h, ok := s.board.LastHole()
-		if !ok {
-			return
-		}
-		s.retransmit(now, max(h.Start, h.End-min(h.End, uint64(s.mss))), h.End)
+	if r.resent = n <= 0; r.resent {
+		s.retransmit(now, s.nxt-min(uint64(s.mss), uint64(s.flight())), s.nxt)
 	} else {
 		s.sendBurst(now, n)
 	}
 	r.probed = s.nxt
-	s.xmit.set(now + s.currentRTO())
+	s.xmit.Set(now + s.rtt.Timeout())
 }
 
-// probeAcked is TLP_process_ack: when the whole probed flight is acknowledged, a
-// probe that was a retransmission has either repaired a loss, which the congestion control must
-// hear of, or was for nothing, which a DSACK tells.
+// probeAcked is TLP_process_ack. When the probed flight is acknowledged, a probe that
+// was a retransmission has either repaired a loss, of which the congestion control
+// must hear, or was for nothing, which a DSACK tells. If data is SACKed before that,
+// the loss is RACK's to repair.
 func (s *Sender) probeAcked(seg *model.Segment) {
 	r := &s.rack
 	if r.probed == 0 || s.una < r.probed && s.board.Blocks() == 0 {

@@ -69,7 +69,7 @@ func TestLinkLimitedRate(t *testing.T) {
 func TestRenoSawtooth(t *testing.T) {
 	l := scripted(t, 0)
 	l.snd.cfg.Bytes = Unlimited
-	l.rcv.memory.rcvbuf, l.rcv.clamp = 16<<20, 8<<20
+	l.rcv.rcvbuf, l.rcv.clamp = 16<<20, 8<<20
 	l.keep = false
 	fresh := 0
 	l.fate = func(_ int, f *model.Frame) fate {

@@ -43,13 +43,10 @@ func (s *Sender) Deliver(seg *model.Segment) {
 		s.probeAcked(seg)
 	}
 	s.advanceState(now, acked, fresh)
-	if s.cfg.RACK && s.state == recovery {
-		s.rackDetect(now)
-	}
 	if opened && s.una == s.nxt {
 		// The receiver is there and has room: probing is over.
-		s.backoff = 0
-		s.xmit.stop()
+		s.rtt.Progress()
+		s.xmit.Stop()
 	}
 	s.output()
 }
@@ -75,21 +72,22 @@ func (s *Sender) acknowledge(now sim.Time, seg *model.Segment) {
 	switch {
 	case s.una >= s.rxtHigh:
 		s.lastRTT = now - s.bursts.at(0).sentAt
-		s.rtt.sample(s.lastRTT)
+		s.rtt.Sample(s.lastRTT)
 	case seg.TSEcr >= s.rxtStamp:
-		s.rtt.sample(sim.Time(max(timestamp(now)-seg.TSEcr, 1)) * sim.Millisecond)
+		s.rtt.Sample(sim.Time(max(timestamp(now)-seg.TSEcr, 1)) * sim.Millisecond)
 	}
 	s.una = seg.Ack
 	for s.bursts.len() > 0 && s.bursts.at(0).end <= s.una {
-		s.ackedSent = s.bursts.pop().sentAt
+		s.ackedOrder = s.bursts.pop().order
 	}
 	s.board.Ack(s.una)
-	s.backoff, s.dupAcks = 0, 0
+	s.rtt.Progress()
+	s.dupAcks = 0
 	// RFC 6298 rules 5.2 and 5.3.
 	if s.una < s.nxt {
-		s.xmit.set(now + s.currentRTO())
+		s.xmit.Set(now + s.rtt.Timeout())
 	} else {
-		s.xmit.stop()
+		s.xmit.Stop()
 	}
 }
 
@@ -99,16 +97,17 @@ func (s *Sender) advanceState(now sim.Time, acked, fresh int64) {
 	if acked == 0 && fresh > 0 {
 		s.stats.DupAcks++
 	}
-	if s.state != open {
-		if s.una < s.recoveryPoint {
-			if s.state == loss {
-				s.grow(now, acked)
-			}
-			return
-		}
-		s.state = open
-	} else {
+	if s.state != recovery {
 		s.grow(now, acked)
+	}
+	if s.state != open && s.una >= s.recoveryPoint {
+		s.state = open
+	}
+	if s.cfg.RACK && (acked > 0 || fresh > 0) {
+		s.rackDetect(now)
+	}
+	if s.state != open {
+		return
 	}
 	// RFC 6675 section 5: a duplicate ACK is one that brings new SACK information.
 	if acked == 0 && fresh > 0 {
@@ -127,7 +126,7 @@ func (s *Sender) grow(now sim.Time, acked int64) {
 		return
 	}
 	a := cong.Ack{
-		Now: now, RTT: s.rtt.srtt, Sample: s.lastRTT, Cwnd: s.cwnd, Acked: acked, Una: s.una, Nxt: s.nxt,
+		Now: now, RTT: s.rtt.SRTT(), Sample: s.lastRTT, Cwnd: s.cwnd, Acked: acked, Una: s.una, Nxt: s.nxt,
 	}
 	if s.cwnd < s.ssthresh {
 		a.BurstTime = s.timeOf(4 * int64(s.cfg.TSO))
@@ -155,10 +154,9 @@ func (s *Sender) enterRecovery(now sim.Time) {
 	s.recoveryPoint, s.rescueEnd, s.dupAcks = s.nxt, 0, 0
 	s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 	s.cwnd = s.ssthresh
-	s.rackReset()
 	if h, ok := s.board.Hole(s.una); ok {
 		s.board.Retransmitted(s.retransmit(now, h.Start, h.End))
-		s.xmit.set(now + s.currentRTO())
+		s.xmit.Set(now + s.rtt.Timeout())
 	}
 }
 
@@ -172,25 +170,15 @@ func (s *Sender) timeout() {
 		s.board.Forget()
 	}
 	// A segment that times out again halves nothing: ssthresh remembers the first.
-	if s.state != loss || s.backoff == 0 {
+	if s.state != loss || !s.rtt.BackedOff() {
 		s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 	}
 	s.cc.Restart()
 	s.state, s.recoveryPoint, s.dupAcks = loss, s.nxt, 0
 	s.cwnd = s.mss
 	s.board.LoseAll()
-	s.rackReset()
-	s.backoff++
+	s.rack.rxts = s.rack.rxts[:0]
+	s.rack.reorder.Stop()
+	s.rtt.BackOff()
 	s.output()
-}
-
-// currentRTO is the timeout with its exponential backoff.
-func (s *Sender) currentRTO() sim.Time {
-	rto := s.rtt.rto()
-	for range s.backoff {
-		if rto *= 2; rto >= maxRTO {
-			return maxRTO
-		}
-	}
-	return rto
 }

@@ -7,6 +7,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/tcp/cong"
+	"napisim/model/tcp/rto"
 	"napisim/model/tcp/sack"
 	"napisim/sim"
 )
@@ -61,8 +62,8 @@ type SenderConfig struct {
 	// LimitOutput is net.ipv4.tcp_limit_output_bytes: the most that TCP small queues
 	// let wait in the sender's own qdisc and NIC. 0 switches small queues off.
 	LimitOutput int64
-	// RACK turns RACK-TLP on (RFC 8985), as Linux has it by default since v4.18. Without
-	// it recovery is that of RFC 6675 alone.
+	// RACK turns RACK-TLP on (RFC 8985), as Linux has it by default since 4.18.
+	// Without it recovery is that of RFC 6675 alone.
 	RACK bool
 	// SlowStartAfterIdle is net.ipv4.tcp_slow_start_after_idle: the congestion
 	// window falls while nothing is sent.
@@ -83,6 +84,7 @@ func DefaultSenderConfig() SenderConfig {
 		InitialWindow:      65160, // 45 segments: what a Linux server announces
 		Congestion:         "cubic",
 		LimitOutput:        1 << 20,
+		RACK:               true,
 		SlowStartAfterIdle: true,
 	}
 }
@@ -179,13 +181,12 @@ type Sender struct {
 	dupAcks        int
 	usage          usage
 	rack           rackState
-	ackedSent      sim.Time // when the burst acknowledged last was sent
+	ackedOrder     int64 // place in the order of sending of the burst acknowledged last
 
-	rtt       rttEstimator
-	lastRTT   sim.Time // sample of the last ACK; 0 if it gave none
-	backoff   uint
-	xmit      timer // retransmission timeout or, with nothing outstanding, window probe
-	resume    timer // small queues: when the host's own queue has drained
+	rtt       rto.Estimator
+	lastRTT   sim.Time  // sample of the last ACK; 0 if it gave none
+	xmit      rto.Timer // retransmission timeout or, with nothing outstanding, window probe
+	resume    rto.Timer // small queues: when the host's own queue has drained
 	bursts    ring[burst]
 	local     ring[burst] // those whose last bit has not left the host
 	localLen  int64
@@ -201,6 +202,7 @@ type Sender struct {
 type burst struct {
 	end    uint64   // sequence number after its last byte
 	bytes  int64    // payload
+	order  int64    // place of its last frame in the order of sending
 	sentAt sim.Time // when it was handed to the wire
 	leaves sim.Time // when its last bit has left
 }
@@ -236,12 +238,12 @@ func NewSender(eng *sim.Engine, phase sim.Phase, cfg SenderConfig, wire Wire) *S
 		cwnd:   int64(cfg.InitCwnd) * int64(cfg.MSS), ssthresh: math.MaxInt64,
 	}
 	if cfg.InitialRTT > 0 {
-		s.rtt.sample(cfg.InitialRTT)
+		s.rtt.Sample(cfg.InitialRTT)
 	}
-	s.xmit = newTimer(eng, phase, (*senderEvents)(s), eventXmit)
-	s.resume = newTimer(eng, phase, (*senderEvents)(s), eventResume)
-	s.rack.reorder = newTimer(eng, phase, (*senderEvents)(s), eventReorder)
-	s.rack.probe = newTimer(eng, phase, (*senderEvents)(s), eventTailProbe)
+	s.xmit = rto.NewTimer(eng, phase, (*senderEvents)(s), eventXmit)
+	s.resume = rto.NewTimer(eng, phase, (*senderEvents)(s), eventResume)
+	s.rack.reorder = rto.NewTimer(eng, phase, (*senderEvents)(s), eventReorder)
+	s.rack.probe = rto.NewTimer(eng, phase, (*senderEvents)(s), eventTailProbe)
 	return s
 }
 
@@ -263,27 +265,35 @@ func (e *senderEvents) Fire(arg uint64) {
 	case eventStart:
 		s.Write(s.cfg.Bytes)
 	case eventXmit:
-		if !s.xmit.expired() {
-			return
-		}
-		if s.una < s.nxt {
-			s.timeout()
-		} else {
-			s.probe()
+		if s.xmit.Expired() {
+			s.xmitTimeout()
 		}
 	case eventResume:
-		if s.resume.expired() {
+		if s.resume.Expired() {
 			s.output()
 		}
 	case eventReorder:
-		if s.rack.reorder.expired() {
-			s.rackDetect(s.eng.Now())
-			s.output()
+		if s.rack.reorder.Expired() {
+			s.reorderTimeout()
 		}
 	case eventTailProbe:
-		if s.rack.probe.expired() {
+		if s.rack.probe.Expired() {
 			s.probeTail()
 		}
+	}
+}
+
+// xmitTimeout is the expiry of the transmission timer.
+func (s *Sender) xmitTimeout() {
+	switch {
+	case s.una == s.nxt:
+		s.probe()
+	case s.rack.probe.Deadline() <= s.eng.Now():
+		// A tail loss probe that is due together with the timeout comes in its place.
+		s.rack.probe.Stop()
+		s.probeTail()
+	default:
+		s.timeout()
 	}
 }
 
@@ -296,7 +306,7 @@ func (s *Sender) Stats() SenderStats {
 	st.BytesAcked = int64(s.una - FirstSeq)
 	st.Cwnd, st.Ssthresh = s.cwnd, s.ssthresh
 	st.SndWnd, st.Flight, st.Pipe = int64(s.wndEnd-s.una), s.flight(), s.board.Pipe()
-	st.SRTT, st.RTO = s.rtt.srtt, s.currentRTO()
+	st.SRTT, st.RTO = s.rtt.SRTT(), s.rtt.Timeout()
 	return st
 }
 
@@ -315,7 +325,7 @@ func (s *Sender) Check() error {
 	check(s.una <= s.nxt && s.nxt <= s.dataEnd, "una %d, nxt %d, end of data %d", s.una, s.nxt, s.dataEnd)
 	check(s.nxt <= s.wndEnd, "nxt %d is beyond the window's edge %d", s.nxt, s.wndEnd)
 	check(s.cwnd >= s.mss, "cwnd %d is below one segment", s.cwnd)
-	check(s.una == s.nxt || s.xmit.running(), "data is outstanding and no timer runs")
+	check(s.una == s.nxt || s.xmit.Running(), "data is outstanding and no timer runs")
 	check(s.una < s.nxt || s.board.Pipe() == 0, "nothing is outstanding, pipe is %d", s.board.Pipe())
 	sent := s.stats.Bytes - int64(s.nxt-FirstSeq)
 	check(sent >= 0 && (sent > 0) == (s.stats.Retrans > 0), "%d bytes sent again in %d segments", sent, s.stats.Retrans)

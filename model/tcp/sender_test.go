@@ -18,7 +18,7 @@ const seg = 1448
 // sends n segments, one by one, under Reno; the receiver acknowledges each.
 func scripted(t *testing.T, n float64) *link {
 	snd, rcv := DefaultSenderConfig(), DefaultReceiverConfig()
-	snd.Congestion, snd.TSO, snd.LimitOutput, snd.WriteSize = "reno", 0, 0, 0
+	snd.Congestion, snd.TSO, snd.LimitOutput, snd.WriteSize, snd.RACK = "reno", 0, 0, 0, false
 	snd.Bytes = int64(n * seg)
 	rcv.CompSACKs = 0
 	l := newLink(t, snd, rcv)
@@ -283,7 +283,7 @@ func TestBursts(t *testing.T) {
 			l.snd.cfg.TSO = 65536
 			l.snd.cwnd, l.snd.wndEnd, l.edge = c.cwnd*seg, 1<<30, 1<<30
 			if c.rtt > 0 {
-				l.snd.rtt.sample(c.rtt)
+				l.snd.rtt.Sample(c.rtt)
 			}
 			l.eng.Schedule(10*sim.Millisecond, 200, stopper{l.eng}, 0)
 			l.snd.Start(0)
@@ -344,7 +344,7 @@ func TestDefer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := scripted(t, 1000)
 			s := l.snd
-			s.rtt.sample(sim.Millisecond)
+			s.rtt.Sample(sim.Millisecond)
 			s.cwnd = 20 * seg
 			s.sendBurst(0, 16*seg)
 			s.state = c.state
@@ -368,7 +368,7 @@ func TestSmallQueues(t *testing.T) {
 	l.gap = 800 * sim.Nanosecond
 	l.snd.cfg.LimitOutput = 1 << 20
 	l.snd.cwnd = 40 * seg
-	l.snd.rtt.sample(100 * sim.Millisecond)
+	l.snd.rtt.Sample(100 * sim.Millisecond)
 	l.eng.Schedule(20*sim.Millisecond, 200, stopper{l.eng}, 0)
 	l.snd.Start(0)
 	l.eng.Run()

@@ -244,6 +244,10 @@ func (b *Board) Sacked(seq uint64) bool {
 	return i < len(b.blocks) && b.blocks[i].Start <= seq
 }
 
+// LoseBelow declares what lies below seq lost unless it is SACKed, on other evidence
+// than the SACKs counted by IsLost.
+func (b *Board) LoseBelow(seq uint64) { b.edge = max(b.edge, min(seq, b.nxt)) }
+
 // LoseAll declares everything outstanding lost that is not SACKed, as after a
 // retransmission timeout. HighRxt falls back to HighACK, so what was retransmitted
 // before no longer counts as in flight. A fast recovery needs no such reset: its

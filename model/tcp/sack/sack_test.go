@@ -156,9 +156,16 @@ func TestBoardAgainstOracle(t *testing.T) {
 				b.Retransmitted(uint64(o.highRxt))
 			},
 			"lost retransmission": func(t *rapid.T) {
-				seq := rapid.IntRange(o.una, o.nxt).Draw(t, "seq")
-				o.highRxt = min(o.highRxt, seq)
+				seq := rapid.IntRange(max(o.una-3, 0), o.nxt).Draw(t, "seq")
+				o.highRxt = min(o.highRxt, max(seq, o.una))
 				b.RestartAt(uint64(seq))
+			},
+			"other evidence": func(t *rapid.T) {
+				seq := rapid.IntRange(o.una, o.nxt).Draw(t, "seq")
+				for i := o.una; i < seq; i++ {
+					o.octets[i].lost = true
+				}
+				b.LoseBelow(uint64(seq))
 			},
 			"timeout": func(t *rapid.T) {
 				forget := rapid.Bool().Draw(t, "reneged")
