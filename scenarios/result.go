@@ -110,7 +110,8 @@ func (w *window) throughput() {
 
 func (w *window) receivePath() {
 	w.rate(rawInterrupts, rawNetRX, rawRestarts, rawPolls, rawWakeups, rawSwitches)
-	w.ratio("frames_per_interrupt", w.raw[rawFrames], w.raw[rawInterrupts])
+	// A core that never left polling took all frames without a single interrupt.
+	w.ratio("frames_per_interrupt", w.raw[rawFrames], max(w.raw[rawInterrupts], 1))
 	w.ratio("work_per_poll", w.raw[rawFrames], w.raw[rawPolls])
 	w.count(rawSqueeze)
 }

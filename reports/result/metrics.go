@@ -51,7 +51,7 @@ var definitions = []Definition{
 	{"rcvbuf_errors", "frames", Lower, BlockThroughput, "packets that found their socket's buffer full"},
 
 	{"interrupts", "1/s", Lower, BlockReceive, "device interrupts taken"},
-	{"frames_per_interrupt", "frames", Higher, BlockReceive, "frames taken for each of them"},
+	{"frames_per_interrupt", "frames", Higher, BlockReceive, "frames taken for each of them; all frames if there was none"},
 	{"softirqs", "1/s", Neither, BlockReceive, "entries of the NET_RX softirq"},
 	{"softirq_restarts", "1/s", Neither, BlockReceive, "restarts of the softirq loop"},
 	{"polls", "1/s", Neither, BlockReceive, "calls of a NAPI poll function"},
