@@ -40,7 +40,8 @@ type app struct {
 	quiet   bool
 	noColor bool
 
-	piped []byte // standard input, once it was read
+	piped   []byte // standard input, once it was read
+	started bool   // the command line was understood
 }
 
 // run executes the command and returns its exit code. No panic leaves it.
@@ -54,7 +55,10 @@ func run(ctx context.Context, w world) (code exit.Code) {
 	}()
 	root := a.root()
 	root.SetArgs(w.args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.started && exit.Of(err) == exit.Failed {
+		err = usage(cmd, "%v", err) // cobra's own, such as an argument that completion does not take
+	}
 	if _, werr := w.stdout.Write(a.out.Bytes()); werr != nil {
 		err = errors.Join(err, fmt.Errorf("writing the result: %w", werr))
 	}
@@ -73,6 +77,9 @@ func (a *app) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()

@@ -20,7 +20,7 @@ const maxParallel = 4096
 // parallelFlag adds -j to a command.
 func parallelFlag(cmd *cobra.Command) *number {
 	n := &number{value: uint64(max(1, runtime.GOMAXPROCS(0))), min: 1, max: maxParallel}
-	cmd.Flags().VarP(n, "parallel", "j", "the number of runs at a time; the result does not depend on it")
+	cmd.Flags().VarP(n, "parallel", "j", "the number of runs at a time; the result does not depend on it (default: the number of CPUs)")
 	cmd.Flags().Lookup("parallel").DefValue = "" // differs from machine to machine
 	return n
 }

@@ -19,14 +19,31 @@ import (
 
 // A comparison is what compare shows: the table of all metrics, the published figures
 // beside it, and what the rules of --fail-on say. Its JSON is that of the table with
-// three more fields.
+// some more fields.
 type comparison struct {
 	*compare.Comparison
-	Title     string       `json:"title"`
+	Tool  result.Tool `json:"tool"`
+	Title string      `json:"title"`
+	// Origins are the scenarios that the variants come from.
+	Origins   []origin     `json:"origins"`
 	Published []beside.Row `json:"published"`
 	// Gate is nil without rules.
 	Gate  *compare.Gate `json:"gate"`
 	rules []compare.Rule
+}
+
+// An origin names the scenario of a variant, or of a stored result with several.
+type origin struct {
+	Label    string `json:"label"`
+	Scenario string `json:"scenario"`
+	Digest   string `json:"digest"`
+}
+
+// An outcome is what was run or read for a comparison.
+type outcome struct {
+	title    string
+	origins  []origin
+	variants []result.Variant
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -75,7 +92,7 @@ type comparing struct {
 func (c *comparing) flags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&c.vary, "vary", nil, "`PATH=A,B` to take the values of in turn (repeatable: every combination)")
 	c.request.flags(a, cmd)
-	c.runsFlag(cmd, fmt.Sprintf("the number of runs of each variant (default %d, or the field runs of the scenario if above 1)", defaultRuns))
+	c.runsFlag(cmd, fmt.Sprintf("the number of runs of each variant (default: that of the scenario if above 1, else %d)", defaultRuns))
 	c.parallel = parallelFlag(cmd)
 	c.format = outputFlag(cmd, "text", "json", "csv")
 	cmd.Flags().StringVar(&c.out, "out", "", "also write the comparison, and a result for each variant, into `DIR`")
@@ -97,12 +114,15 @@ func (c *comparing) parseRules() error {
 }
 
 // compareTo holds variants against the first of them and applies the rules.
-func compareTo(title string, variants []result.Variant, rules []compare.Rule) (*comparison, error) {
-	table, err := compare.Compare(variants, compare.Options{})
+func compareTo(o outcome, rules []compare.Rule) (*comparison, error) {
+	table, err := compare.Compare(o.variants, compare.Options{})
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{Comparison: table, Title: title, Published: beside.Rows(variants), rules: rules}
+	c := &comparison{
+		Comparison: table, Tool: result.Tool{Name: "napisim", Version: version()},
+		Title: o.title, Origins: o.origins, Published: beside.Rows(o.variants), rules: rules,
+	}
 	if c.Published == nil {
 		c.Published = []beside.Row{} // a list in JSON, too
 	}

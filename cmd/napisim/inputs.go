@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"napisim/cmd/napisim/exit"
@@ -41,15 +42,17 @@ func (a *app) compareFiles(c *comparing, args []string) error {
 	if err != nil {
 		return err
 	}
+	o := outcome{variants: compare.Variants(documents...)}
 	var names []string
 	for _, d := range documents {
-		if name := d.Document.Scenario.Name; len(names) == 0 || names[len(names)-1] != name {
+		name := d.Document.Scenario.Name
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+		o.origins = append(o.origins, origin{d.Label, name, d.Document.Scenario.Digest})
 	}
-	variants := compare.Variants(documents...)
-	title := fmt.Sprintf("%s  base %s", strings.Join(names, ", "), variants[0].Label)
-	return a.finish(c, title, variants, dir, nil)
+	o.title = fmt.Sprintf("%s  base %s", strings.Join(names, ", "), o.variants[0].Label)
+	return a.finish(c, o, dir, nil)
 }
 
 // parseInput reads label=path. A file that exists under the whole name has no label.

@@ -50,7 +50,8 @@ func (r *request) flags(a *app, cmd *cobra.Command) {
 	r.seed = number{value: 1, max: 1<<64 - 1}
 	cmd.Flags().StringArrayVar(&r.sets, "set", nil, "`PATH=VALUE` to set in the scenario, such as nics.eth0.rings.rx=256 (repeatable)")
 	cmd.Flags().StringVar(&r.kernel, "kernel", "", "the kernel preset, short for --set kernel.preset=`NAME`")
-	cmd.Flags().Var(&r.seed, "seed", "the seed of the first run")
+	cmd.Flags().Var(&r.seed, "seed", "the seed of the first run (default: that of the scenario)")
+	cmd.Flags().Lookup("seed").DefValue = ""
 	complete(cmd, "set", a.completeSet)
 	complete(cmd, "kernel", a.completeKernel)
 }

@@ -31,7 +31,7 @@ func (a *app) runCommand() *cobra.Command {
 		ValidArgsFunction: a.completeScenario,
 	}
 	r.flags(a, cmd)
-	r.runsFlag(cmd, "the number of runs, with seeds that follow each other (default: the field runs of the scenario)")
+	r.runsFlag(cmd, "the number of runs, with seeds that follow each other (default: that of the scenario)")
 	parallel := parallelFlag(cmd)
 	format := outputFlag(cmd, "text", "json")
 	cmd.Flags().StringVar(&out, "out", "", "also write result.json and result.txt into `DIR`")

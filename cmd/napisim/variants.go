@@ -50,7 +50,8 @@ func (a *app) compareVariants(c *comparing, args []string) error {
 		dir.abandon()
 		return ended
 	}
-	var measured []result.Variant
+	s := variants[0].scenario
+	o := outcome{title: fmt.Sprintf("%s  %s  base %s", s.Name, seeds(s.Seed, s.Runs), variants[0].label)}
 	var files []file
 	for _, v := range variants {
 		of := slices.DeleteFunc(slices.Clone(runs), func(r result.Run) bool { return r.Variant != v.label })
@@ -58,21 +59,20 @@ func (a *app) compareVariants(c *comparing, args []string) error {
 			dir.abandon()
 			return ended // there is not one run of each variant
 		}
-		measured = append(measured, result.Variant{Label: v.label, Runs: of})
+		o.variants = append(o.variants, result.Variant{Label: v.label, Runs: of})
+		o.origins = append(o.origins, origin{v.label, v.scenario.Name, v.scenario.Digest()})
 		data, err := result.Marshal(scenarios.NewDocument(v.scenario, of, version()))
 		if err != nil {
 			return err
 		}
 		files = append(files, file{fileName(v.label, files), data})
 	}
-	s := variants[0].scenario
-	title := fmt.Sprintf("%s  %s  base %s", s.Name, seeds(s.Seed, s.Runs), variants[0].label)
-	return errors.Join(ended, a.finish(c, title, measured, dir, files))
+	return errors.Join(ended, a.finish(c, o, dir, files))
 }
 
 // finish compares, writes files and shows the comparison.
-func (a *app) finish(c *comparing, title string, variants []result.Variant, dir *directory, files []file) error {
-	table, err := compareTo(title, variants, c.rules)
+func (a *app) finish(c *comparing, o outcome, dir *directory, files []file) error {
+	table, err := compareTo(o, c.rules)
 	if table == nil {
 		return usage(c.cmd, "%v", err)
 	}
