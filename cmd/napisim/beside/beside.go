@@ -36,8 +36,8 @@ type Row struct {
 	Base            string   `json:"base"`
 	PublishedChange *float64 `json:"published_change"`
 	SimulatedChange *float64 `json:"simulated_change"`
-	// Agrees says whether both changes go the same way, up, down or nowhere; nil if one
-	// of them is not known.
+	// Agrees says whether both changes go the same way, up, down or nowhere, which a
+	// change from 0 does, too, though it is no factor; nil if one of them is not known.
 	Agrees *bool `json:"agrees"`
 
 	figure result.Published
@@ -130,8 +130,8 @@ func relate(rows []Row) {
 		}
 		r.PublishedChange = over(&r.Published, &base.Published)
 		r.SimulatedChange = over(r.Simulated, base.Simulated)
-		if r.PublishedChange != nil && r.SimulatedChange != nil {
-			r.Agrees = new(way(*r.PublishedChange) == way(*r.SimulatedChange))
+		if r.Simulated != nil && base.Simulated != nil {
+			r.Agrees = new(way(base.Published, r.Published) == way(*base.Simulated, *r.Simulated))
 		}
 	}
 }
@@ -144,12 +144,13 @@ func over(a, b *float64) *float64 {
 	return new(*a / *b)
 }
 
-// way returns where a factor leads: 1 up, -1 down, 0 nowhere.
-func way(factor float64) int {
+// way returns where a change leads: 1 up, -1 down, 0 nowhere. From 0 every change leads
+// somewhere.
+func way(from, to float64) int {
 	switch {
-	case factor > 1+small:
+	case to > from*(1+small):
 		return 1
-	case factor < 1/(1+small):
+	case to < from/(1+small):
 		return -1
 	}
 	return 0

@@ -90,21 +90,40 @@ func TestNoChangeIsAPredictionToo(t *testing.T) {
 	}{
 		{1.01, 0.99, true}, {1.01, 1.2, false}, {1.3, 1.01, false}, {0.5, 0.9, true}, {97, 40, true}, {0.9, 1.1, false},
 	} {
-		if got := way(test.published) == way(test.simulated); got != test.want {
+		if got := way(1, test.published) == way(1, test.simulated); got != test.want {
 			t.Errorf("%v against %v: %v", test.published, test.simulated, got)
 		}
 	}
 }
 
-func TestDividingByNothing(t *testing.T) {
-	variants := lan966x()
+// From 0 a change has a way, but no factor.
+func TestChangeFromNothing(t *testing.T) {
+	variants := lan966x()[:2]
 	for i := range variants[0].Runs {
-		variants[0].Runs[i].Published[1].Value = 0
-		variants[0].Runs[i].Metrics["goodput"] = result.Metric{Value: 0, Unit: "bit/s"}
+		variants[0].Runs[i].Metrics["interrupts"] = result.Metric{Value: 0, Unit: "1/s"}
 	}
 	rows := Rows(variants)
-	if rows[0].Ratio != nil || rows[1].PublishedChange != nil || rows[1].SimulatedChange != nil || rows[1].Agrees != nil {
-		t.Errorf("%+v\n%+v", rows[0], rows[1])
+	r := rows[len(rows)-2]
+	if r.Metric != "interrupts" || r.SimulatedChange != nil || r.Agrees == nil || !*r.Agrees {
+		t.Errorf("%+v", r)
+	}
+	if got := reading(rows); !strings.Contains(got, "Of 2 predicted changes 2 go the published way") ||
+		!strings.Contains(got, "the worst that is not from or to 0 is off by a factor of 1.03.") {
+		t.Errorf("got %q", got)
+	}
+	if got := change(r, r.SimulatedChange); got != "from 0" {
+		t.Errorf("got %q", got)
+	}
+	if got := reading(rows[len(rows)-3 : len(rows)-1]); !strings.HasSuffix(got, "counts as none).\n") {
+		t.Errorf("got %q", got)
+	}
+	for i := range variants[0].Runs {
+		variants[0].Runs[i].Published[0].Value = 0
+		variants[1].Runs[i].Metrics["interrupts"] = result.Metric{Value: 0, Unit: "1/s"}
+	}
+	rows = Rows(variants)
+	if r := rows[len(rows)-2]; r.PublishedChange != nil || r.Ratio == nil || *r.Agrees {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -164,6 +183,21 @@ func TestWriteTextOfNothing(t *testing.T) {
 	}
 	if err := WriteText(&b, Rows(lan966x()[:1]), false); err != nil || !strings.Contains(b.String(), "No change is predicted here") {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+func TestReading(t *testing.T) {
+	rows := Rows(lan966x())
+	if got := reading(rows); !strings.HasPrefix(got, "Costs were chosen to meet the fitted figures") {
+		t.Errorf("got %q", got)
+	}
+	if got := reading(rows[1:3]); !strings.HasPrefix(got, "No cost was chosen to meet these figures.") {
+		t.Errorf("got %q", got)
+	}
+	for f, want := range map[float64]string{0.0001: "0.0001", 0.5: "0.50", 1: "1.00", 97: "97", 97.04: "97", 947825: "9.5e+05"} {
+		if got := factor(&f); got != want {
+			t.Errorf("%v: %q, want %q", f, got, want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func WriteText(w io.Writer, rows []Row, colour bool) error {
 			verdict = red + verdict + reset
 		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, quantity.Format(r.Published, r.Unit),
-			simulated(r), factor(r.Ratio), changeOf(r, r.PublishedChange), changeOf(r, r.SimulatedChange), verdict)
+			simulated(r), factor(r.Ratio), change(r, r.PublishedChange), change(r, r.SimulatedChange), verdict)
 	}
 	_ = table.Flush() // what it writes to does not fail
 	b.WriteString("\n" + reading(rows))
@@ -64,20 +64,25 @@ func factor(f *float64) string {
 	if f == nil {
 		return "-"
 	}
-	if *f > 0.1 && *f < 10 {
+	switch {
+	case *f > 0.1 && *f < 10:
 		return fmt.Sprintf("%.2f", *f)
+	case *f >= 1000:
+		return fmt.Sprintf("%.2g", *f) // a level is missed, and digits would not say more
 	}
 	return quantity.Format(*f, "1")
 }
 
-func changeOf(r Row, change *float64) string {
+func change(r Row, by *float64) string {
 	switch {
 	case r.Variant == r.Base:
 		return "base"
-	case change == nil:
+	case by == nil && r.Agrees != nil:
+		return "from 0"
+	case by == nil:
 		return "-"
 	}
-	return "x " + factor(change)
+	return "x " + factor(by)
 }
 
 // The verdicts on a change.
@@ -98,9 +103,13 @@ func agreement(r Row) string {
 
 // reading says how to read the table, and what the predictions amount to.
 func reading(rows []Row) string {
-	var changes, agreeing int
+	var changes, agreeing, immense int
 	worst := 1.0
+	text := "No cost was chosen to meet these figures.\n"
 	for _, r := range rows {
+		if r.Role == result.RoleFitted {
+			text = "Costs were chosen to meet the fitted figures, which therefore prove nothing; predicted ones were left alone.\n"
+		}
 		if r.Role != result.RolePredicted || r.Agrees == nil {
 			continue
 		}
@@ -108,14 +117,23 @@ func reading(rows []Row) string {
 		if *r.Agrees {
 			agreeing++
 		}
-		if off := *r.SimulatedChange / *r.PublishedChange; off > 0 {
-			worst = max(worst, off, 1/off)
+		switch off := over(r.SimulatedChange, r.PublishedChange); {
+		case off == nil || *off == 0:
+			immense++
+		default:
+			worst = max(worst, *off, 1 / *off)
 		}
 	}
-	text := "Costs were chosen to meet the fitted figures, which therefore prove nothing; predicted ones were left alone.\n"
 	if changes == 0 {
 		return text + "No change is predicted here: a change needs a published figure of two variants.\n"
 	}
-	return text + fmt.Sprintf("Of %d predicted changes %d go the published way (less than %.0f %% counts as none); the worst is off by a factor of %s.\n",
-		changes, agreeing, 100*small, factor(&worst))
+	text += fmt.Sprintf("Of %d predicted changes %d go the published way (less than %.0f %% counts as none)", changes, agreeing, 100*small)
+	switch {
+	case immense == changes:
+	case immense > 0:
+		text += fmt.Sprintf("; the worst that is not from or to 0 is off by a factor of %s", factor(&worst))
+	default:
+		text += fmt.Sprintf("; the worst is off by a factor of %s", factor(&worst))
+	}
+	return text + ".\n"
 }
