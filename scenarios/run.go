@@ -54,21 +54,22 @@ type mark struct {
 // The cut and the end come in two steps: cores of an eager run are first brought to
 // where those of a lazy run are, so that both read the same numbers.
 const (
-	markCut = iota
+	markAlignCut = iota
+	markAlignEnd
+	markCut
 	markEnd
 	markProgress
-	markAlign = 4 // or-ed with markCut or markEnd
 )
 
 // Fire implements sim.Handler.
 func (m *mark) Fire(arg uint64) {
 	eng := m.sys.eng
 	switch arg {
-	case markAlign | markCut, markAlign | markEnd:
+	case markAlignCut, markAlignEnd:
 		for _, c := range m.sys.machine.Cores {
 			c.Align()
 		}
-		eng.Schedule(eng.Now(), phaseMarks, m, arg&^markAlign)
+		eng.Schedule(eng.Now(), phaseMarks, m, arg+markCut)
 	case markCut:
 		m.sys.cut()
 	case markEnd:
@@ -94,9 +95,9 @@ func (sys *System) Run(o Options) (err error) {
 	end := sim.Time(sys.scenario.Duration)
 	m := &mark{sys: sys, progress: o.Progress, every: max(end/100, 1)}
 	if warmup := sim.Time(sys.scenario.Warmup); warmup > 0 {
-		sys.eng.Schedule(warmup, phaseMarks, m, markAlign|markCut)
+		sys.eng.Schedule(warmup, phaseMarks, m, markAlignCut)
 	}
-	sys.eng.Schedule(end, phaseMarks, m, markAlign|markEnd)
+	sys.eng.Schedule(end, phaseMarks, m, markAlignEnd)
 	if o.Progress != nil {
 		sys.eng.Schedule(m.every, phaseMarks, m, markProgress)
 	}

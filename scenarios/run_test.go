@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -131,7 +132,7 @@ func TestInterruptKeepsFinishedRuns(t *testing.T) {
 		return Options{Progress: func(now sim.Time) bool { return i == 0 || now < sim.Time(s.Duration)/2 }}
 	}}
 	runs, err := batch.RunAll(Jobs([]*spec.Scenario{s}, []string{""}, 3))
-	if err != ErrInterrupted || len(runs) != 1 {
+	if !errors.Is(err, ErrInterrupted) || len(runs) != 1 {
 		t.Errorf("%d runs, error %v", len(runs), err)
 	}
 }
