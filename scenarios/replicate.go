@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"napisim/reports/result"
@@ -86,9 +87,20 @@ func (b Batch) run(i int, j Job) (result.Run, error) {
 	if b.Observe != nil {
 		o = b.Observe(i)
 	}
-	run, err := Run(j.Scenario, j.Seed, o)
+	run, err := contained(j, o)
 	run.Variant = j.Variant
 	return run, err
+}
+
+// contained turns a panic outside of the run itself, while it is put together or
+// read out, into an error: in this goroutine nobody else could.
+func contained(j Job, o Options) (run result.Run, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &ModelError{Seed: j.Seed, Err: fmt.Errorf("%v", r)}
+		}
+	}()
+	return Run(j.Scenario, j.Seed, o)
 }
 
 // firstFault prefers a real fault to an interruption.

@@ -42,6 +42,10 @@ func Run(s *spec.Scenario, seed uint64, o Options) (result.Run, error) {
 	return sys.Result()
 }
 
+// progressEvery bounds the simulated time between two calls of Progress, so that a
+// long run can be interrupted within a second or so.
+const progressEvery = 10 * sim.Millisecond
+
 // mark is an event of the run itself: the end of the warm-up, of the run, or a
 // moment to tell how far it has come.
 type mark struct {
@@ -93,7 +97,7 @@ func (sys *System) Run(o Options) (err error) {
 		}
 	}()
 	end := sim.Time(sys.scenario.Duration)
-	m := &mark{sys: sys, progress: o.Progress, every: max(end/100, 1)}
+	m := &mark{sys: sys, progress: o.Progress, every: min(max(end/100, 1), progressEvery)}
 	if warmup := sim.Time(sys.scenario.Warmup); warmup > 0 {
 		sys.eng.Schedule(warmup, phaseMarks, m, markAlignCut)
 	}

@@ -85,7 +85,7 @@ type Options struct {
 	Mode sim.Mode
 	// Trace records trace points, if not nil.
 	Trace *trace.Log
-	// Progress, if not nil, is called about every hundredth of the run with the simulated time. It runs
-	// between events; returning false ends the run.
+	// Progress, if not nil, is called at least every hundredth of the run with the
+	// simulated time, between events; returning false ends the run.
 	Progress func(now sim.Time) bool
 }

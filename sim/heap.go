@@ -139,14 +139,14 @@ func (h *eventHeap) sink(place *entry, g int, at Time, key uint64) {
 	*place = entry{at, key}
 }
 
-// rebuild keeps the entries that keep returns true for, as it leaves them, and
-// restores the order.
-func (h *eventHeap) rebuild(keep func(e *entry) bool) {
+// rebuild keeps the entries that keep returns true for, as it returns them, and
+// restores the order. Entries pass by value: a pointer would put each on the heap.
+func (h *eventHeap) rebuild(keep func(e entry) (entry, bool)) {
 	n := 0
 	for i := range h.n {
-		e := *h.at(i)
+		e, kept := keep(*h.at(i))
 		*h.at(i) = empty()
-		if keep(&e) {
+		if kept {
 			*h.at(n) = e
 			n++
 		}

@@ -169,13 +169,13 @@ func (q *queue) surface() {
 // a model which cancels without ever setting anew cannot fill the heap. The order
 // of events does not change: it depends on (time, key) alone.
 func (q *queue) compact() {
-	q.heap.rebuild(func(e *entry) bool {
+	q.heap.rebuild(func(e entry) (entry, bool) {
 		sl := &q.slots[slotOf(e.key)]
 		if sl.carrier != e.key {
-			return false
+			return e, false
 		}
-		e.at, e.key, sl.carrier = sl.at, sl.key, sl.key
-		return sl.key != 0
+		sl.carrier = sl.key
+		return entry{sl.at, sl.key}, sl.key != 0
 	})
 	q.dead = 0
 }

@@ -107,7 +107,7 @@ func full() *spec.Scenario {
 				Link:     spec.Link{Rate: 10 * unit.Gbps},
 				MTU:      9000,
 				Rings:    spec.Rings{RX: 512, TX: 512},
-				Features: spec.Features{GRO: true},
+				Features: spec.Features{GRO: true, RX: true},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
@@ -174,7 +174,7 @@ func TestDefaults(t *testing.T) {
 		HZ:       250, Preempt: spec.PreemptVoluntary, CPUs: 1, Duration: unit.Second, Seed: 1, Runs: 1,
 		NICs: map[string]spec.NIC{"eth0": {
 			Driver: spec.DriverGeneric, Link: spec.Link{Rate: unit.Gbps}, MTU: 1500, Rings: spec.Rings{RX: 512, TX: 512},
-			Features: spec.Features{GRO: true}, PagePool: spec.PagePool{Size: 512}, XDP: spec.XDPPass,
+			Features: spec.Features{GRO: true, RX: true}, PagePool: spec.PagePool{Size: 512}, XDP: spec.XDPPass,
 		}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,

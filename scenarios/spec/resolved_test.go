@@ -74,6 +74,7 @@ nics:
       tx-frames: 0
     features:
       gro: on
+      rx: on
     irq:
       rx: 0
       tx: 0
