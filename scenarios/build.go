@@ -59,6 +59,8 @@ func (sys *System) buildMachine() error {
 	tick := sim.Time(sys.scenario.HZ.Tick())
 	cfg := cpu.Config{
 		Cores: sys.scenario.CPUs, HZ: int(sys.scenario.HZ), Preempt: preempt, Costs: costs,
+		IRQTimeAccounting: sys.scenario.Platform.IRQTimeAccounting,
+
 		IPILatency: sim.Microsecond,
 		TickPhase:  sys.rand("tick").Uniform(tick),
 	}

@@ -21,6 +21,9 @@ type Platform struct {
 	HZ HZ `yaml:"hz" required:"true" unit:"ticks per second" kernel:"CONFIG_HZ"`
 	// The preemption model of the kernel on this machine.
 	Preempt Preempt `yaml:"preempt" required:"true" kernel:"CONFIG_PREEMPT"`
+	// Whether interrupt and softirq time is left out of the runtime of the interrupted
+	// task, so that the scheduler does not charge it to whoever was running.
+	IRQTimeAccounting bool `yaml:"irq_time_accounting" default:"off" kernel:"CONFIG_IRQ_TIME_ACCOUNTING"`
 	// How far the costs vary from one time to the next: the standard deviation over the
 	// mean.
 	Noise unit.Ratio `yaml:"noise" default:"0%" max:"100%"`

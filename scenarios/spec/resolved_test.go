@@ -29,6 +29,7 @@ platform:
   summary: a machine for tests
   hz: 250
   preempt: voluntary
+  irq_time_accounting: off
   noise: 0%
   costs:
     copy:
