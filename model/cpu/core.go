@@ -119,15 +119,13 @@ type Core struct {
 	stoppedAt   sim.Time
 	timers      timerList
 
-	account  [NumContexts]sim.Time
-	sampled  [NumContexts]int64
-	spent    [model.NumStages]int64
-	log      []charge // since the last look of the present context, those of interrupted ones below
-	logBase  int
-	unbooked sim.Time // the cost of what is in the logs, also those of other tasks
-	worked   sim.Time
-	started  sim.Time
-	stats    Stats
+	ledger
+	shelved sim.Time // the price of what preempted tasks have in their ledgers
+
+	account [NumContexts]sim.Time
+	sampled [NumContexts]int64
+	started sim.Time
+	stats   Stats
 }
 
 // Stats are the counters of one core.
@@ -152,32 +150,51 @@ func (c *Core) Now() sim.Time { return c.eng.Now() }
 // builder, before the run.
 func (c *Core) SetSoftirqs(s Softirqs) { c.soft = s }
 
-// charge is an entry of the log of what was spent since the last look.
-type charge struct {
-	stage model.Stage
-	n     int32
-}
-
 // Spend adds the cost of one occurrence of s to the core's debt.
-func (c *Core) Spend(s model.Stage) { c.SpendN(s, 1) }
+func (c *Core) Spend(s model.Stage) {
+	c.debt += c.costs[s]
+	c.log[uint8(c.n)] = newCharge(s, 1)
+	if c.n++; c.n >= c.limit {
+		c.attend()
+	}
+}
 
 // SpendN adds the cost of n occurrences, or of n bytes for a stage per byte.
 func (c *Core) SpendN(s model.Stage, n int) {
-	d := c.costs[s] * sim.Time(n)
-	c.debt += d
-	c.unbooked += d
-	c.log = append(c.log, charge{s, int32(n)})
-	if c.eager {
-		c.payAtOnce()
+	c.debt += c.costs[s] * sim.Time(n)
+	c.log[uint8(c.n)] = newCharge(s, int64(n))
+	if c.n++; c.n >= c.limit {
+		c.attend()
 	}
 }
 
 // Work adds time that the scenario states itself, such as a CPU hog's.
 func (c *Core) Work(d sim.Time) {
 	c.debt += d
-	c.worked += d
+	c.log[uint8(c.n)] = newCharge(stageWork, int64(d))
+	if c.n++; c.n >= c.limit {
+		c.attend()
+	}
+}
+
+// attend does what a charge rarely needs: room in the log, or payment at once.
+func (c *Core) attend() {
+	if c.n == len(c.log) {
+		c.tidy()
+	}
 	if c.eager {
-		c.payAtOnce()
+		c.spending = true
+		c.pay()
+		c.spending = false
+	}
+}
+
+// setEager lets charges be paid at once.
+func (c *Core) setEager(on bool) {
+	c.eager = on
+	c.limit = len(c.log)
+	if on {
+		c.limit = 0
 	}
 }
 
@@ -185,23 +202,16 @@ func (c *Core) Work(d sim.Time) {
 // is done, and interrupts that fall due are taken. When it returns the clock is
 // right and shared state may be read and written.
 func (c *Core) Look() {
-	c.pay()
-	if len(c.log) > c.logBase {
-		c.book()
+	if d := c.debt; d != 0 && c.eng.AdvanceWithin(d) {
+		c.account[c.ctx] += d
+		c.debt = 0
+	} else {
+		c.pay()
 	}
+	c.paid = c.n
 }
 
-// book enters what the finished look has paid into the statistics of stages. Until
-// then it is in the log, so that the statistics do not depend on how far code has
-// run ahead of the clock.
-func (c *Core) book() {
-	for _, e := range c.log[c.logBase:] {
-		c.spent[e.stage] += int64(e.n)
-		c.unbooked -= c.costs[e.stage] * sim.Time(e.n)
-	}
-	c.log = c.log[:c.logBase]
-}
-
+// pay is Look without its end.
 func (c *Core) pay() {
 	if c.eng.AdvanceWithin(c.debt) {
 		if c.debt == 0 {
@@ -215,13 +225,6 @@ func (c *Core) pay() {
 	c.payInQueue()
 }
 
-// payAtOnce pays a single cost in an eager run.
-func (c *Core) payAtOnce() {
-	c.spending = true
-	c.pay()
-	c.spending = false
-}
-
 // Align brings a core of an eager run to where it would be in a lazy one: it runs
 // on, without paying, to its next look. Counters can then be read, and agree with
 // those of a lazy run. It is called in the engine's context; the core has got there
@@ -231,9 +234,10 @@ func (c *Core) Align() {
 		return
 	}
 	c.eng.Cancel(c.resume)
-	c.aligning, c.eager = true, false
-	c.parked = notParked
-	c.eng.Ready(c.cur.proc)
+	c.kicked = false
+	c.aligning = true
+	c.setEager(false)
+	c.kick()
 }
 
 // looked notices loops that look at the world for ever without spending time.
@@ -253,7 +257,8 @@ func (c *Core) payInQueue() {
 		c.looked()
 	}
 	if c.aligning { // the first look after Align
-		c.aligning, c.eager = false, true
+		c.aligning = false
+		c.setEager(true)
 	}
 	remain := c.debt
 	c.debt = 0
@@ -268,6 +273,9 @@ func (c *Core) payInQueue() {
 		if c.aligning {
 			c.owing -= remain
 			c.debt = remain
+			if c.pending != 0 && !c.irqsOff {
+				c.kick() // for the look to come
+			}
 			return
 		}
 		if c.pending == 0 || c.irqsOff {
@@ -376,10 +384,13 @@ func (c *Core) Sampled() [NumContexts]int64 {
 
 // Spent returns how often (or for how many bytes) each stage was charged, up to the
 // last look of each context.
-func (c *Core) Spent() [model.NumStages]int64 { return c.spent }
+func (c *Core) Spent() [model.NumStages]int64 {
+	all := c.total()
+	return [model.NumStages]int64(all[:model.NumStages])
+}
 
-// Worked returns the time charged through Work.
-func (c *Core) Worked() sim.Time { return c.worked }
+// Worked returns the time charged through Work, up to the last look of each context.
+func (c *Core) Worked() sim.Time { return sim.Time(c.total()[stageWork]) }
 
 // Costs returns the core's price list.
 func (c *Core) Costs() model.Costs { return c.costs }
@@ -398,9 +409,9 @@ func (c *Core) Check() error {
 	if now := c.eng.Now() - c.started; all != now {
 		return fmt.Errorf("cpu%d: contexts add up to %v of %v", c.ID, all, now)
 	}
-	spent := c.worked + c.unbooked
-	for s, n := range c.spent {
-		spent += c.costs[s] * sim.Time(n)
+	spent := sim.Time(c.counts[stageWork]) + price(&c.costs, c.log[:c.n]) + c.shelved
+	for s, d := range c.costs {
+		spent += d * sim.Time(c.counts[s])
 	}
 	if busy := all - c.account[Idle]; spent != busy+c.debt+c.owing {
 		return fmt.Errorf("cpu%d: spent %v, but charged %v and owes %v", c.ID, spent, busy, c.debt+c.owing)

@@ -52,10 +52,15 @@ func (c *Core) Raise(l *Line) {
 	if c.irqsOff || c.kicked {
 		return // seen when interrupts are enabled, or on the way already
 	}
-	c.kicked = true
 	if c.parked == paying {
 		c.eng.Cancel(c.resume)
 	}
+	c.kick()
+}
+
+// kick lets the core go on at this instant.
+func (c *Core) kick() {
+	c.kicked = true
 	c.resume = c.eng.Schedule(c.eng.Now(), c.phase(phaseCores), c, argResume)
 }
 
@@ -106,8 +111,8 @@ func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOf
 // does what the return from an interrupt does: preempt the interrupted code if it
 // may be preempted, and start again with what became pending in the switches.
 func (c *Core) deliver() {
-	spending, base := c.spending, c.logBase // of the interrupted code, not of what runs now
-	c.spending, c.logBase = false, len(c.log)
+	spending, outer := c.spending, c.nest() // of the interrupted code, not of what runs now
+	c.spending = false
 	for {
 		for c.pending != 0 {
 			l := c.lines[bits.TrailingZeros64(c.pending)]
@@ -119,7 +124,8 @@ func (c *Core) deliver() {
 		}
 		c.switchTask(c.ctx != User)
 	}
-	c.spending, c.logBase = spending, base
+	c.unnest(outer)
+	c.spending = spending
 }
 
 // handle runs one interrupt: entry, handler, irq_exit with its softirqs.

@@ -105,7 +105,8 @@ func NewMachine(eng *sim.Engine, cfg Config) *Machine {
 	m := &Machine{eng: eng, cfg: cfg, tick: sim.Second / sim.Time(cfg.HZ), nextPID: 10}
 	fair := newFairParams(cfg.Cores)
 	for id := range cfg.Cores {
-		c := &Core{ID: id, m: m, eng: eng, eager: eng.Mode() == sim.Eager, costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c := &Core{ID: id, m: m, eng: eng, costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c.setEager(eng.Mode() == sim.Eager)
 		c.started = eng.Now()
 		c.clock = c.started
 		c.tickOffset = (cfg.TickPhase + m.tick*sim.Time(id)/sim.Time(cfg.Cores)) % m.tick

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"testing"
 
 	"napisim/model"
@@ -86,6 +87,7 @@ func drawWorld(t *rapid.T) *worldSpec {
 		Budget:  rapid.IntRange(300, 2000).Draw(t, "budget"),
 		Softirq: drawOps(1, 1, 1).Draw(t, "softirq"),
 		Audits:  rapid.SliceOfN(drawTime(40_000), 0, 20).Draw(t, "audits"),
+		Cuts:    rapid.SliceOfNDistinct(drawTime(2000), 0, 6, rapid.ID[sim.Time]).Draw(t, "cuts"),
 	}
 	core := rapid.IntRange(0, spec.Config.Cores-1)
 	for range rapid.IntRange(3, 8).Draw(t, "tasks") {
@@ -131,6 +133,38 @@ type outcome struct {
 	VRuntime    []sim.Time
 	Lines       []int64
 	Events      []trace.Event
+	Cuts        []cut
+}
+
+// A cut is what can be read in the middle of a run.
+type cut struct {
+	Account      [][NumContexts]sim.Time
+	Spent        [][model.NumStages]int64
+	Worked       []sim.Time
+	Boxes        []int
+	Seen, Budget int
+	Jiffies      int64
+	Fingerprint  uint64
+}
+
+// cut reads the numbers in two steps, as a run does at the end of its warm-up.
+func (w *world) cut(o *outcome) {
+	for _, c := range w.m.Cores {
+		c.Align()
+	}
+	w.m.eng.Schedule(w.m.eng.Now(), 255, device(func() {
+		cut := cut{
+			Boxes: slices.Clone(w.boxes), Seen: w.seen, Budget: w.budget,
+			Jiffies: w.m.Jiffies(), Fingerprint: w.m.Fingerprint.Sum(),
+		}
+		for _, c := range w.m.Cores {
+			c.Settle()
+			cut.Account = append(cut.Account, c.Account())
+			cut.Spent = append(cut.Spent, c.Spent())
+			cut.Worked = append(cut.Worked, c.Worked())
+		}
+		o.Cuts = append(o.Cuts, cut)
+	}), 0)
 }
 
 // limit is when a world that does not come to rest is stopped.
@@ -147,14 +181,16 @@ func (w *world) play(t *rapid.T) *outcome {
 		}
 		w.m.eng.Stop()
 	}), 0)
+	o := &outcome{}
+	for i, when := range w.spec.Cuts {
+		w.m.eng.Schedule(when, sim.Phase(i%2*255), device(func() { w.cut(o) }), 0)
+	}
 	defer w.m.eng.Close()
 	w.m.eng.Run()
 	w.audit(t)
 	w.atRest(t)
-	o := &outcome{
-		Fingerprint: w.m.Fingerprint.Sum(), Jiffies: w.m.Jiffies(), Seen: w.seen,
-		Events: w.m.Trace.Events(),
-	}
+	o.Fingerprint, o.Jiffies, o.Seen = w.m.Fingerprint.Sum(), w.m.Jiffies(), w.seen
+	o.Events = w.m.Trace.Events()
 	for _, c := range w.m.Cores {
 		o.Account = append(o.Account, c.Account())
 		o.Sampled = append(o.Sampled, c.Sampled())

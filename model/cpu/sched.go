@@ -53,11 +53,23 @@ func (c *Core) switchTo(prev, next *Task, preempt bool) {
 		prev.stats.Preempted++
 	}
 	c.traceSwitch(prev, next, preempt)
-	prev.log, prev.logBase = c.log, c.logBase
-	c.log, c.logBase = next.log, next.logBase
+	c.shelve(prev, next)
 	c.eng.Ready(next.proc)
 	if prev.state != stateDead {
 		prev.proc.Park()
+	}
+}
+
+// shelve puts away what prev was interrupted in, and takes out what next was.
+func (c *Core) shelve(prev, next *Task) {
+	if c.base > 0 {
+		prev.charges = c.save(prev.charges)
+		c.shelved += price(&c.costs, prev.charges)
+	}
+	if len(next.charges) > 0 {
+		c.shelved -= price(&c.costs, next.charges)
+		c.load(next.charges)
+		next.charges = next.charges[:0]
 	}
 }
 

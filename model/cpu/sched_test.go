@@ -129,14 +129,17 @@ func TestWakeupPreemption(t *testing.T) {
 	}
 }
 
-// A long sleeper gets a credit of 3 ms at one core: it wakes that far behind the hog.
-// A new task starts a slice, also 3 ms, ahead of it.
+// A long sleeper gets a credit of 3 ms at one core: it wakes that far behind the hog,
+// and so does a kernel thread that has slept since boot. A new task starts a slice,
+// also 3 ms, ahead of it.
 func TestPlacementOnACore(t *testing.T) {
 	m := newMachine(sim.Lazy, nil)
 	c := m.Cores[0]
 	busy := start(c, "hog", TaskConfig{}, hog)
 	sleeper := start(c, "sleeper", TaskConfig{}, func(task *Task) { task.Sleep() })
 	at(m, 502*ms, sleeper.WakeFromDevice)
+	thread := m.NewTask(c, "kthread", TaskConfig{Sleeper: true}, func(task *Task) {})
+	at(m, 702*ms, thread.WakeFromDevice)
 	var fresh *Task
 	at(m, 602*ms, func() { fresh = start(c, "fresh", TaskConfig{}, hog) })
 	check := func(what string, task **Task, want sim.Time) device {
@@ -148,6 +151,11 @@ func TestPlacementOnACore(t *testing.T) {
 	}
 	m.eng.Schedule(502*ms, 255, check("the sleeper", &sleeper, -3*ms), 0)
 	m.eng.Schedule(602*ms, 255, check("the new task", &fresh, 3*ms), 0)
+	m.eng.Schedule(702*ms, 255, device(func() {
+		if got := thread.ent.vruntime - c.fair.minVR; got != -3*ms {
+			t.Errorf("the kernel thread is at %v, want -3ms", got)
+		}
+	}), 0)
 	run(t, m, sim.Second)
 }
 

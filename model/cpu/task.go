@@ -54,8 +54,7 @@ type Task struct {
 	ent   entity
 	stats TaskStats
 
-	log     []charge // of the core while another task has it
-	logBase int
+	charges []charge // of what it was preempted in, not paid for yet
 }
 
 // TaskStats are the counters of one task.

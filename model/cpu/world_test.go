@@ -76,6 +76,7 @@ type worldSpec struct {
 	Timers  []lineSpec
 	Devices []deviceSpec
 	Audits  []sim.Time
+	Cuts    []sim.Time // when all numbers are read, in the middle of the run
 }
 
 type taskSpec struct {
