@@ -234,7 +234,6 @@ func (c *Core) Align() {
 		return
 	}
 	c.eng.Cancel(c.resume)
-	c.kicked = false
 	c.aligning = true
 	c.setEager(false)
 	c.kick()

@@ -96,6 +96,45 @@ func TestLedger(t *testing.T) {
 	})
 }
 
+// Align brings a core that is in the middle of its charges to its next look, where a
+// lazy one is, and from there on it pays at once again.
+func TestAlign(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode sim.Mode) {
+		m := interruptible(mode)
+		c := m.Cores[0]
+		j := &journal{m: m}
+		steps := 0
+		line := c.NewLine(1, "dev", func(*Core) { j.note("handler") })
+		start(c, "task", TaskConfig{}, func(*Task) {
+			c.Look()
+			j.from = c.Now()
+			at(m, j.from+10*us, func() {
+				c.Align()
+				line.Raise()
+				m.eng.Schedule(m.eng.Now(), 255, device(func() {
+					j.note("%d steps", steps)
+					checkBooks(t, m)
+				}), 0)
+			})
+			at(m, j.from+70*us, line.Raise)
+			at(m, j.from+100*us, line.Raise)
+			for range 3 {
+				for range 5 {
+					c.Work(7 * us)
+					steps++
+				}
+				c.Look()
+				j.note("look")
+			}
+			if c.eager != (mode == sim.Eager) || c.aligning {
+				t.Error("the core has not gone back to its mode")
+			}
+		})
+		run(t, m, ms)
+		j.expect(t, "10us 5 steps", "11us handler", "37us look", "71us handler", "74us look", "101us handler", "111us look")
+	})
+}
+
 // What is spent counts when the look is over: not while it is being paid for, not
 // while an interrupt has its turn, and not while another task has the core.
 func TestSpentCountsAtTheEndOfALook(t *testing.T) {

@@ -248,6 +248,11 @@ func (w *world) atRest(t *rapid.T) {
 				c.ID, w.soft[c.ID].pending, c.pending, c.debt, c.owing, len(c.wakeList))
 		}
 	}
+	for _, c := range w.m.Cores {
+		if c.base != 0 || c.paid != c.n || c.shelved != 0 {
+			t.Errorf("cpu%d: charges of nobody: %d, %d, worth %v", c.ID, c.base, c.n-c.paid, c.shelved)
+		}
+	}
 	for i, timer := range w.timers {
 		if timer.Armed() {
 			t.Errorf("timer %d is still armed", i)
