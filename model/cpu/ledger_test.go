@@ -108,7 +108,8 @@ func TestAlign(t *testing.T) {
 		start(c, "task", TaskConfig{}, func(*Task) {
 			c.Look()
 			j.from = c.Now()
-			at(m, j.from+10*us, func() {
+			at(m, j.from+8*us, line.Raise) // in the second charge, which then goes on
+			at(m, j.from+12*us, func() {
 				c.Align()
 				line.Raise()
 				m.eng.Schedule(m.eng.Now(), 255, device(func() {
@@ -131,7 +132,8 @@ func TestAlign(t *testing.T) {
 			}
 		})
 		run(t, m, ms)
-		j.expect(t, "10us 5 steps", "11us handler", "37us look", "71us handler", "74us look", "101us handler", "111us look")
+		j.expect(t, "9us handler", "12us 5 steps", "13us handler", "39us look",
+			"71us handler", "76us look", "101us handler", "113us look")
 	})
 }
 

@@ -241,6 +241,9 @@ func (w *world) atRest(t *rapid.T) {
 		if n != 0 || w.tasks[i].Runnable() {
 			t.Errorf("task %d: %d items are left, runnable %v: a wakeup was lost", i, n, w.tasks[i].Runnable())
 		}
+		if open := w.tasks[i].charges; len(open) > 0 {
+			t.Errorf("task %d: %d charges are left", i, len(open))
+		}
 	}
 	for _, c := range w.m.Cores {
 		if w.soft[c.ID].pending != 0 || c.pending != 0 || c.debt != 0 || c.owing != 0 || len(c.wakeList) > 0 {
