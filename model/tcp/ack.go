@@ -158,7 +158,7 @@ func (r *Receiver) ackDue(now sim.Time) bool {
 // near that it is not worth waiting.
 func (r *Receiver) delayAck(now sim.Time) bool {
 	a := &r.ack
-	ato := min(a.ato, delackMax)
+	ato := min(max(a.ato, delackMin), delackMax)
 	if r.cfg.InitialRTT > 0 {
 		// A socket that knows its round-trip time has no reason to wait longer.
 		ato = min(ato, max(r.cfg.InitialRTT, delackMin))

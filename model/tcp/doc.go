@@ -16,6 +16,11 @@
 // a connection begins. Timestamps count milliseconds of simulated time, so data
 // sent within one millisecond carries one value, as with Linux.
 //
+// Left out of the sender: pacing, ECN, the proportional rate reduction of RFC 6937
+// (a recovery sends when the pipe has room, RFC 6675) and the undoing of needless
+// reductions (F-RTO, Eifel, DSACK). Left out of the receiver: memory pressure
+// across sockets, urgent data and PAWS.
+//
 // Package sack holds the scoreboard of RFC 6675, package cong the congestion
-// controls.
+// controls, package rto the estimator of round trips and the timers.
 package tcp

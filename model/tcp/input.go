@@ -246,6 +246,9 @@ func (r *Receiver) outOfOrder(s *model.SKB, free *model.SKBList, v *Verdict) {
 		}
 	}
 	r.ofoReplace(at, to, e)
+	if at+1 < len(r.ofo) && r.ofo[at+1].s.Frame.Seq != end {
+		r.ofo[at+1].joined = false // what it was joined to has gone
+	}
 	r.charge(s)
 	r.sacks.add(seq, end)
 	r.growWindow(s)

@@ -48,6 +48,7 @@ type link struct {
 	flushing   bool
 	current    model.Frame
 	tailProbes int64
+	deaf       bool // takes frames at any time and forgets them
 	heldUntil  sim.Time
 }
 
@@ -90,6 +91,9 @@ func newLink(t tb, snd SenderConfig, rcv ReceiverConfig) *link {
 
 // Offer implements Wire.
 func (l *link) Offer(f model.Frame, at sim.Time) sim.Time {
+	if l.deaf {
+		return at
+	}
 	if at != l.eng.Now() {
 		l.t.Fatalf("frame offered at %v for %v", l.eng.Now(), at)
 	}

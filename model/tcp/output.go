@@ -99,9 +99,9 @@ func (s *Sender) retransmitRest(now sim.Time) bool {
 	// Rule 4, the rescue retransmission: once per recovery the last segment, since
 	// nothing behind it could tell by SACK that it was lost. A last hole below the
 	// highest SACKed octet was sent again already.
-	if s.rescueEnd == 0 || s.una > s.rescueEnd {
+	if !s.rescued {
 		if h, ok := s.board.LastHole(); ok && h.Start >= s.board.HighSacked() {
-			s.rescueEnd = s.recoveryPoint
+			s.rescued = true
 			s.retransmit(now, max(h.Start, h.End-min(h.End, uint64(s.mss))), h.End)
 			return true
 		}
@@ -253,7 +253,6 @@ func (s *Sender) sendBurst(now sim.Time, n int64) {
 	s.board.Sent(end)
 	s.lastSent = now
 	s.stats.Bursts++
-	s.usage.maxPipe = max(s.usage.maxPipe, s.board.Pipe())
 }
 
 // endsWrite reports whether [seq, end) holds the last byte of a write.

@@ -138,6 +138,34 @@ func TestPushedAckWaitsForEmptyQueue(t *testing.T) {
 	}
 }
 
+// When the last quick ACK is sent ato is 40 ms again.
+func TestQuickAcksEnd(t *testing.T) {
+	s := newSocket(t, nil)
+	s.settle(200)
+	s.ack.ato, s.ack.quick = 150*sim.Millisecond, 2
+	for i, want := range []sim.Time{150, 40} {
+		if s.buildAck(); s.ack.ato != want*sim.Millisecond {
+			t.Errorf("ato %v after quick ACK %d", s.ack.ato, i)
+		}
+	}
+}
+
+// A pure ACK of the peer needs no answer, a probe below the window does.
+func TestControlSegments(t *testing.T) {
+	s := newSocket(t, nil)
+	s.settle(200)
+	before := s.Stats().Control
+	if v := s.Receive(s.now, s.short(0, 0), &s.free); v != (Verdict{}) {
+		t.Errorf("pure ACK: %+v", v)
+	}
+	if v := s.Receive(s.now, s.short(-1, 0), &s.free); v != (Verdict{AckNow: true}) {
+		t.Errorf("probe: %+v", v)
+	}
+	if st := s.Stats(); st.Control != before+2 || st.Lost != (model.Losses{}) {
+		t.Errorf("%+v", st)
+	}
+}
+
 // The segment that fills the last gap is acknowledged at once, however small.
 func TestFilledGapIsAcknowledged(t *testing.T) {
 	s := newSocket(t, func(c *ReceiverConfig) { c.CompSACKs = 0 })
@@ -195,8 +223,26 @@ func TestReceiverRTT(t *testing.T) {
 			t.Errorf("%v after a sample of %v, want %v", e.rtt, c.sample, c.want)
 		}
 	}
-	// The first segment begins a measurement, which ends a window of 45 segments later.
+	// Timestamps: only full segments measure, since a sender may hold back others.
 	s := newSocket(t, nil)
+	s.settle(200)
+	s.rtt = rttState{}
+	s.now = 100 * ms
+	for _, c := range []struct {
+		bytes int
+		ecr   uint32
+		want  sim.Time
+	}{{100, 71, 0}, {seg, 81, 20 * ms}, {seg, 81, 20 * ms}, {seg, 101, 20*ms - 19*ms/8}} {
+		k := s.short(0, c.bytes)
+		k.Frame.TSEcr = c.ecr
+		s.rttFromTimestamp(s.now, k)
+		s.pool.Put(k)
+		if s.RTT() != c.want {
+			t.Errorf("%d bytes with an echo of %d: %v, want %v", c.bytes, c.ecr, s.RTT(), c.want)
+		}
+	}
+	// The first segment begins a measurement, which ends a window of 45 segments later.
+	s = newSocket(t, nil)
 	for i := range 46 {
 		if s.RTT() != 0 {
 			t.Fatalf("round trip of %v after %d segments", s.RTT(), i)
@@ -249,6 +295,44 @@ func TestGrowWindowOutOfOrder(t *testing.T) {
 	s.give(5, 1)
 	if s.ssthresh != before+2*seg {
 		t.Errorf("ssthresh %d, was %d", s.ssthresh, before)
+	}
+}
+
+// Segments below 128 bytes say nothing of what data costs.
+func TestSmallSegmentsDoNotGrowTheWindow(t *testing.T) {
+	s := newSocket(t, nil)
+	before := s.ssthresh
+	s.Receive(s.now, s.short(0, 127), &s.free)
+	if s.ssthresh != before {
+		t.Errorf("ssthresh %d, was %d", s.ssthresh, before)
+	}
+	if s.Receive(s.now, s.short(0, 128), &s.free); s.ssthresh == before {
+		t.Error("128 bytes did not let the window grow")
+	}
+}
+
+// The window to announce with a buffer of 131072, half of it window, in units of 128.
+func TestSelectableWindow(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		rmem, backlog int
+		want          int64
+	}{
+		{"rounded up", 131072 - 80_000, 0, 40_064},
+		{"rounded down below half", 131072 - 60_000, 0, 29_952},
+		{"the backlog counts", 131072 - 80_000, 20_000, 29_952},
+		{"a sixteenth", 131072 - 8192, 0, 4096},
+		{"less than a sixteenth", 131072 - 8190, 0, 0},
+		{"overcommitted", 140_000, 0, 0},
+	} {
+		s := newSocket(t, func(cfg *ReceiverConfig) { cfg.RcvBuf = 65_536 })
+		s.settle(200)
+		s.clamp, s.ssthresh = 65_536, 65_536
+		s.rmem, s.backlog = c.rmem, c.backlog
+		if got := s.selectableWindow(); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+		s.rmem = 0
 	}
 }
 

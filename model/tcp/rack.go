@@ -38,6 +38,11 @@ type rxt struct {
 	sentAt sim.Time
 }
 
+// timerSlack is TCP_TIMEOUT_MIN, two jiffies at 1000 Hz: by so much Linux lets the
+// timers of RACK and TLP come later than the RFC says. On a short path it keeps a
+// receiver that pauses for a millisecond from being probed.
+const timerSlack = 2 * sim.Millisecond
+
 // order returns the place in the order of sending of the frame sent last.
 func (s *Sender) order() int64 { return s.stats.Segments }
 
@@ -110,7 +115,7 @@ func (s *Sender) rackDetect(now sim.Time) {
 	if due == sim.Never {
 		r.reorder.Stop()
 	} else {
-		r.reorder.Set(due)
+		r.reorder.Set(due + timerSlack)
 	}
 }
 
@@ -175,9 +180,9 @@ func (s *Sender) armProbe(now sim.Time) {
 		r.probe.Stop()
 		return
 	}
-	pto := 2 * s.rtt.SRTT()
+	pto := 2*s.rtt.SRTT() + timerSlack
 	if s.flight() <= s.mss {
-		pto += rto.Min
+		pto = 2*s.rtt.SRTT() + rto.Min
 	}
 	r.probe.Set(min(now+pto, s.xmit.Deadline()))
 }
@@ -203,14 +208,14 @@ func (s *Sender) probeTail() {
 
 // probeAcked is TLP_process_ack. When the probed flight is acknowledged, a probe that
 // was a retransmission has either repaired a loss, of which the congestion control
-// must hear, or was for nothing, which a DSACK tells. If data is SACKed before that,
-// the loss is RACK's to repair.
+// must hear, or was for nothing, which a DSACK tells. If more was lost RACK has begun
+// a recovery, and the congestion control knows.
 func (s *Sender) probeAcked(seg *model.Segment) {
 	r := &s.rack
-	if r.probed == 0 || s.una < r.probed && s.board.Blocks() == 0 {
+	if r.probed == 0 || s.una < r.probed {
 		return
 	}
-	if r.resent && s.una >= r.probed && !seg.DSACK && s.state == open {
+	if r.resent && !seg.DSACK && s.state == open {
 		s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 		s.cwnd = min(s.cwnd, s.ssthresh)
 	}

@@ -38,14 +38,14 @@ func TestRACKLostRetransmission(t *testing.T) {
 }
 
 // Two segments above a hole are no evidence for RFC 6675. RACK gives reordering a
-// quarter of a round trip and then repairs the hole.
+// quarter of a round trip, its timer two milliseconds, and then repairs the hole.
 func TestRACKSmallFlight(t *testing.T) {
 	l := racked(t, 3)
 	l.fate = losing(0)
 	l.run(10 * sim.Second)
 	expectScript(t, l, `
 		0ps: 0 1 2P
-		125ms: 0R`)
+		127ms: 0R`)
 	if st := l.snd.Stats(); st.RTOs != 0 || st.Recoveries != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -81,15 +81,15 @@ func TestRACKLostTailInRecovery(t *testing.T) {
 }
 
 // The last three of ten are lost. After the ACK of 6 at 100 ms two round trips of
-// silence make TLP send the last again; its SACK shows RACK the two others.
+// silence make TLP send the last again, two milliseconds late; its SACK shows RACK the two others.
 func TestTailLossProbe(t *testing.T) {
 	l := racked(t, 10)
 	l.fate = losing(7, 8, 9)
 	l.run(10 * sim.Second)
 	expectScript(t, l, `
 		0ps: 0 1 2 3 4 5 6 7 8 9P
-		300ms: 9RP
-		400ms: 7R 8R`)
+		302ms: 9RP
+		402ms: 7R 8R`)
 	if st := l.snd.Stats(); st.RTOs != 0 || st.TailProbes != 1 || st.Recoveries != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -101,13 +101,13 @@ func TestTailLossProbeNewData(t *testing.T) {
 	l.snd.cwnd = 4 * seg
 	l.fate = losing(0, 1, 2, 3)
 	l.run(10 * sim.Second)
-	// 200 ms: two round trips after the last transmission. 300 ms: the probe is
+	// 202 ms: two round trips after the last transmission. 302 ms: the probe is
 	// SACKed, all else is lost; FlightSize 5 makes cwnd 2.
 	expectScript(t, l, `
 		0ps: 0 1 2 3
-		200ms: 4P
-		300ms: 0R 1R
-		400ms: 2R 3R`)
+		202ms: 4P
+		302ms: 0R 1R
+		402ms: 2R 3R`)
 	if st := l.snd.Stats(); st.RTOs != 0 || st.TailProbes != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -135,9 +135,137 @@ func TestTailLossProbeForNothing(t *testing.T) {
 	l.run(10 * sim.Second)
 	expectScript(t, l, `
 		0ps: 0 1 2 3P
-		200ms: 3RP`)
+		202ms: 3RP`)
 	if st := l.snd.Stats(); st.DSACKs != 1 || st.Cwnd < 10*seg {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A flight is probed once; then it is the timeout's turn.
+func TestTailLossProbeOnce(t *testing.T) {
+	l := racked(t, 4)
+	l.fate = func(int, *model.Frame) fate { return fate{drop: l.eng.Now() < 400*sim.Millisecond} }
+	l.run(10 * sim.Second)
+	expectScript(t, l, `
+		0ps: 0 1 2 3P
+		202ms: 3RP
+		502ms: 0R
+		602ms: 1R 2R
+		702ms: 3RP`)
+	if st := l.snd.Stats(); st.RTOs != 1 || st.TailProbes != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Also an ACK of a part of the flight does not let it be probed again.
+func TestTailLossProbeOncePerFlight(t *testing.T) {
+	l := racked(t, 4)
+	l.fate = func(int, *model.Frame) fate { return fate{drop: true} }
+	l.eng.Schedule(250*sim.Millisecond, 3, deliver{l.snd, model.Segment{Frame: model.Frame{Ack: FirstSeq + seg, Window: 1 << 20}}}, 0)
+	l.eng.Schedule(550*sim.Millisecond, 200, stopper{l.eng}, 0)
+	l.snd.Start(0)
+	l.eng.Run()
+	if st := l.snd.Stats(); st.TailProbes != 1 {
+		t.Errorf("%+v\n%s", st, l.script())
+	}
+}
+
+// Three holes, and the first copy of 1 is lost too. 100 ms is as in TestSeveralHoles.
+// 200 ms: the SACK of 3 shows that the copy of 1 is lost. That of 5 is still under
+// way, its SACK comes next, and 5 is not sent again.
+func TestRACKSparesWhatIsInFlight(t *testing.T) {
+	l := racked(t, 16)
+	l.snd.cwnd = 12 * seg
+	first := true
+	l.fate = func(n int, f *model.Frame) fate {
+		again := f.Seq == FirstSeq+seg && n > 1 && first
+		first = first && !again
+		return fate{drop: n == 1 || n == 3 || n == 5 || again}
+	}
+	l.run(10 * sim.Second)
+	expectScript(t, l, `
+		0ps: 0 1 2 3 4 5 6 7 8 9 10 11
+		100ms: 12 13 14 15P 1R 3R 5R
+		200ms: 1R`)
+	if st := l.snd.Stats(); st.RTOs != 0 || st.LostRetrans != 1 || st.Retrans != 4 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// What RACK concludes from an ACK, step by step. Segments 0 to 5 are outstanding, in
+// bursts of two sent at 0, 10 and 20 ms; their places in the order are 2, 4 and 6.
+func TestRACKDelivered(t *testing.T) {
+	ms := sim.Millisecond
+	for _, c := range []struct {
+		name   string
+		resend sim.Time // of segment 1, before the ACK; 0 for not
+		ack    uint64
+		sacks  []uint64 // segments
+		want   int64
+	}{
+		{"cumulative", 0, 4, nil, 4},
+		{"SACK in the second burst", 0, 0, []uint64{3}, 4},
+		{"SACK in the last burst", 0, 0, []uint64{4}, 6},
+		{"the copy of 1 a round trip ago", 5 * ms, 2, nil, 7},
+		{"the original of 1, since the copy is too young", 60 * ms, 2, nil, 0},
+		{"a SACK of either", 60 * ms, 0, []uint64{1}, 0},
+		// What is acknowledged below the highest copy may have been the copy.
+		{"beyond the copy", 60 * ms, 4, nil, 4},
+	} {
+		l := racked(t, 100)
+		s := l.snd
+		l.deaf = true
+		s.dataEnd = FirstSeq + 100*seg
+		for i := range sim.Time(3) {
+			s.sendBurst(i*10*ms, 2*seg)
+		}
+		if c.resend > 0 {
+			s.retransmit(c.resend, FirstSeq+seg, FirstSeq+2*seg)
+		}
+		ack := &model.Segment{Frame: model.Frame{Ack: FirstSeq + c.ack*seg}, SACKs: len(c.sacks)}
+		for i, n := range c.sacks {
+			ack.Blocks[i] = model.SACKBlock{Start: FirstSeq + n*seg, End: FirstSeq + (n+1)*seg}
+		}
+		if c.ack > 0 {
+			s.acknowledge(110*ms, ack)
+		}
+		s.mark(ack)
+		s.rackDelivered(110*ms, ack)
+		if s.rack.delivered != c.want {
+			t.Errorf("%s: latest delivered is %d, want %d", c.name, s.rack.delivered, c.want)
+		}
+	}
+}
+
+// The same bursts: with segment 5 SACKed the others are lost as their time comes.
+func TestRACKFirst(t *testing.T) {
+	ms := sim.Millisecond
+	for _, c := range []struct {
+		now   sim.Time
+		lost  uint64 // segments below
+		again sim.Time
+	}{
+		{99 * ms, 0, 100 * ms},
+		{100 * ms, 2, 110 * ms},
+		{115 * ms, 4, 120 * ms},
+		{120 * ms, 5, sim.Never},
+	} {
+		l := racked(t, 100)
+		s := l.snd
+		l.deaf = true
+		s.dataEnd = FirstSeq + 100*seg
+		for i := range sim.Time(3) {
+			s.sendBurst(i*10*ms, 2*seg)
+		}
+		s.board.Mark(model.SACKBlock{Start: FirstSeq + 5*seg, End: FirstSeq + 6*seg})
+		if got := s.rackFirst(c.now, 100*ms); got != c.again {
+			t.Errorf("%v: next look at %v, want %v", c.now, got, c.again)
+		}
+		for i := range uint64(5) {
+			if got := s.board.IsLost(FirstSeq + i*seg); got != (i < c.lost) {
+				t.Errorf("%v: segment %d lost: %v", c.now, i, got)
+			}
+		}
 	}
 }
 

@@ -287,6 +287,7 @@ func (r *Receiver) Check() error {
 			continue
 		}
 		check(e.s.Frame.Seq+uint64(e.s.Consumed) == seq, "receive queue continues at %d, not %d", e.s.Frame.Seq+uint64(e.s.Consumed), seq)
+		check(!e.joined || i > 0 && r.queue.at(i-1).end() == e.s.Frame.Seq, "skb at %d is joined to none", e.s.Frame.Seq)
 		seq = e.s.EndSeq()
 		bytes += int64(e.s.Payload - e.s.Consumed)
 		segments += int64(payloadSegs(e.s) - endedBy(e.s, e.s.Consumed))
@@ -298,6 +299,7 @@ func (r *Receiver) Check() error {
 	for i, e := range r.ofo {
 		check(e.end() > prev && (i == 0 || e.s.Frame.Seq > r.ofo[i-1].s.Frame.Seq) && e.s.Frame.Seq > r.rcvNxt,
 			"out-of-order queue: [%d, %d) after %d", e.s.Frame.Seq, e.end(), prev)
+		check(!e.joined || prev == e.s.Frame.Seq, "out-of-order skb at %d is joined to none", e.s.Frame.Seq)
 		prev = e.end()
 		segments += int64(payloadSegs(e.s))
 		truesize += e.s.Truesize

@@ -151,7 +151,7 @@ func (s *Sender) grow(now sim.Time, acked int64) {
 func (s *Sender) enterRecovery(now sim.Time) {
 	s.stats.Recoveries++
 	s.state = recovery
-	s.recoveryPoint, s.rescueEnd, s.dupAcks = s.nxt, 0, 0
+	s.recoveryPoint, s.rescued, s.dupAcks = s.nxt, false, 0
 	s.ssthresh = s.cc.Lost(s.cwnd, s.flight())
 	s.cwnd = s.ssthresh
 	if h, ok := s.board.Hole(s.una); ok {
@@ -178,7 +178,6 @@ func (s *Sender) timeout() {
 	s.cwnd = s.mss
 	s.board.LoseAll()
 	s.rack.rxts = s.rack.rxts[:0]
-	s.rack.reorder.Stop()
 	s.rtt.BackOff()
 	s.output()
 }

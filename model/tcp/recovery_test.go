@@ -157,6 +157,76 @@ func TestOldAndImpossibleAcks(t *testing.T) {
 	l.snd.Deliver(&model.Segment{Frame: model.Frame{Ack: FirstSeq + 10*seg + 1}})
 }
 
+// Three duplicate ACKs begin a recovery also if what they report is less than two
+// segments in one block. An ACK of new data between them begins the count anew.
+func TestDupThreshOfSmallSegments(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		l := scripted(t, 10)
+		l.fate = func(int, *model.Frame) fate { return fate{drop: true} }
+		ms := sim.Millisecond
+		for i := range sim.Time(3) {
+			s := model.Segment{Frame: model.Frame{Ack: FirstSeq, Window: 1 << 20}, SACKs: 1}
+			s.Blocks[0] = model.SACKBlock{Start: FirstSeq + 5*seg, End: FirstSeq + 5*seg + 100*uint64(i+1)}
+			if between && i == 2 {
+				s.Ack += 100
+				l.eng.Schedule(i*10*ms-ms, 3, deliver{l.snd, model.Segment{Frame: model.Frame{Ack: s.Ack, Window: 1 << 20}}}, 0)
+			}
+			l.eng.Schedule(i*10*ms, 3, deliver{l.snd, s}, 0)
+		}
+		l.eng.Schedule(25*ms, 200, stopper{l.eng}, 0)
+		l.snd.Start(0)
+		l.eng.Run()
+		if got := l.snd.Stats().Recoveries; (got == 1) == between {
+			t.Errorf("ACK of new data between %v: %d recoveries", between, got)
+		}
+	}
+}
+
+// In recovery the window stands still, however much partial ACKs acknowledge.
+func TestNoGrowthInRecovery(t *testing.T) {
+	for _, c := range []struct {
+		state state
+		want  int64
+	}{{open, 11}, {recovery, 10}, {loss, 11}} {
+		s := scripted(t, 1).snd
+		s.cwnd, s.ssthresh, s.usage.limited = 10*seg, 10*seg, true
+		s.state, s.recoveryPoint = c.state, FirstSeq+100*seg
+		s.advanceState(0, 10*seg, 0)
+		if s.cwnd != c.want*seg {
+			t.Errorf("state %d: cwnd %d segments, want %d", c.state, s.cwnd/seg, c.want)
+		}
+	}
+}
+
+type look struct{ f func() }
+
+func (k look) Fire(uint64) { k.f() }
+
+// The window opens after long probing, and the first segment into it is lost: its
+// timeout is a fresh one, not what was left of the probe's.
+func TestTimeoutAfterProbing(t *testing.T) {
+	l := scripted(t, 2)
+	l.snd.rtt.Sample(100 * sim.Millisecond)
+	l.snd.wndEnd, l.edge = FirstSeq, FirstSeq
+	l.fate = func(_ int, f *model.Frame) fate { return fate{drop: l.eng.Now() < 3100*sim.Millisecond} }
+	open := model.Segment{Frame: model.Frame{Ack: FirstSeq, Window: uint32(l.rcv.Window())}}
+	l.eng.Schedule(3*sim.Second, 3, look{func() {
+		l.edge = FirstSeq + uint64(open.Window)
+		l.snd.Deliver(&open)
+	}}, 0)
+	l.run(10 * sim.Second)
+	// Probes at 0.3, 0.9 and 2.1 s; the next would come at 4.5 s.
+	var data []sim.Time
+	for _, e := range l.sentLog {
+		if e.f.Payload > 0 {
+			data = append(data, e.at)
+		}
+	}
+	if len(data) != 4 || data[0] != 3*sim.Second || data[2] != 3300*sim.Millisecond {
+		t.Errorf("data sent at %v", data)
+	}
+}
+
 // New data that is acknowledged ends the backoff, also while more is outstanding.
 func TestBackoffEnds(t *testing.T) {
 	l := scripted(t, 4)

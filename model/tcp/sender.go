@@ -177,7 +177,7 @@ type Sender struct {
 	cwnd, ssthresh int64
 	state          state
 	recoveryPoint  uint64
-	rescueEnd      uint64 // RescueRxt of RFC 6675; 0 is undefined
+	rescued        bool // this recovery has had its rescue retransmission
 	dupAcks        int
 	usage          usage
 	rack           rackState

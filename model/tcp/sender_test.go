@@ -357,6 +357,10 @@ func TestDefer(t *testing.T) {
 			if s.shouldDefer(c.age, 4*seg, 4*seg) {
 				t.Error("all that there is was deferred")
 			}
+			l.deaf, s.dataEnd, s.cfg.TSO = true, FirstSeq+1000*seg, 65536
+			if got := s.sendNew(c.age, 4*seg); (got == full) != c.want {
+				t.Errorf("outcome %d", got) // the congestion window is what is waited for
+			}
 		})
 	}
 }
@@ -404,6 +408,19 @@ func TestSlowStartAfterIdle(t *testing.T) {
 		if want := map[bool]int{true: 10, false: 40}[on]; n != want {
 			t.Errorf("slow start after idle %v: %d segments at once, want %d", on, n, want)
 		}
+	}
+}
+
+// The window is cut once for one idle time.
+func TestIdleCountsOnce(t *testing.T) {
+	l := scripted(t, 1)
+	s := l.snd
+	s.stats.Segments, s.cwnd = 1, 40*seg
+	s.rtt.Sample(100 * sim.Millisecond)
+	s.restartAfterIdle(500 * sim.Millisecond)
+	s.restartAfterIdle(500 * sim.Millisecond)
+	if s.cwnd != 20*seg {
+		t.Errorf("cwnd %d segments", s.cwnd/seg)
 	}
 }
 
