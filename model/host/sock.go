@@ -67,17 +67,25 @@ func (r *Reception) deliver(now, arrival sim.Time) {
 }
 
 // waitQueue is the wait queue of a socket with at most one reader.
-type waitQueue struct{ reader *cpu.Task }
+type waitQueue struct{ sleeper *cpu.Task }
 
-// wake is sock_def_readable: it wakes the reader if it sleeps on the socket.
+// sleep puts t on the queue and sends it to sleep. The caller has looked and found
+// nothing to read; it looks again afterwards.
+func (w *waitQueue) sleep(t *cpu.Task) {
+	w.sleeper = t
+	t.Sleep()
+	w.sleeper = nil
+}
+
+// wake is sock_def_readable. A sleeper is woken once: packets that come while it is
+// on its way find nobody to wake and pay nothing for it.
 func (w *waitQueue) wake(c *cpu.Core) {
-	if w.reader == nil {
-		return
-	}
 	c.Look()
-	if w.reader.Runnable() {
+	t := w.sleeper
+	if t == nil {
 		return
 	}
+	w.sleeper = nil
 	c.Spend(model.StageSockWakeup)
-	c.Wake(w.reader)
+	c.Wake(t)
 }

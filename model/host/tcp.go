@@ -19,8 +19,9 @@ type TCPSock struct {
 	backlog model.SKBList
 	wait    waitQueue
 	delack  *cpu.Timer
-	delWork bool // the delayed-ACK timer fired while the socket was owned
-	ack     model.Segment
+	delAt   sim.Time        // what delack was set to
+	delWork bool            // the delayed-ACK timer fired while the socket was owned
+	acks    []model.Segment // by core: one may be on its way down on each
 	stats   TCPStats
 }
 
@@ -33,7 +34,7 @@ type TCPStats struct {
 // NewTCPSock returns an established socket whose softirq timers run on core c,
 // and whose segments leave through out.
 func NewTCPSock(env *Env, c *cpu.Core, rcv *tcp.Receiver, out Output) *TCPSock {
-	s := &TCPSock{env: env, rcv: rcv, out: out}
+	s := &TCPSock{env: env, rcv: rcv, out: out, acks: make([]model.Segment, len(c.Machine().Cores))}
 	s.delack = c.NewTimer(s.delackTimer)
 	return s
 }
@@ -65,16 +66,19 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 }
 
 // process is tcp_rcv_established: it runs in softirq context, or in the reader's
-// when the backlog is worked off.
+// when the backlog is worked off. The caller has looked and spent nothing since.
+//
+// The order of its fast path, the acknowledgement, the free, the wakeup, is taken
+// for every packet; tcp_data_queue wakes the reader before the acknowledgement.
 func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
 	var free model.SKBList
 	v := s.rcv.Receive(c.Now(), p, &free)
-	s.freeAll(c, &free)
 	if v.AckNow {
 		s.sendAck(c)
 	} else {
 		s.armDelack()
 	}
+	s.freeAll(c, &free)
 	if v.DataReady {
 		s.wait.wake(c)
 	}
@@ -84,15 +88,19 @@ func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
 func (s *TCPSock) sendAck(c *cpu.Core) {
 	c.Spend(model.StageTCPAck)
 	c.BHDisable()
-	s.rcv.BuildAck(c.Now(), &s.ack)
-	s.out(c, &s.ack)
+	ack := &s.acks[c.ID]
+	s.rcv.BuildAck(c.Now(), ack)
+	s.out(c, ack)
 	c.BHEnable()
 }
 
-// armDelack starts the delayed-ACK timer if the receiver waits for one. A timer that
-// is no longer needed expires without effect, as in Linux.
+// armDelack starts the delayed-ACK timer if the receiver waits for it, or makes it
+// earlier. A timer that is no longer needed, or now too early, expires without effect
+// and is set again if it has to be, as in Linux. The caller has looked.
 func (s *TCPSock) armDelack() {
-	if at := s.rcv.DelAckDeadline(); at != sim.Never && !s.delack.Armed() {
+	at := s.rcv.DelAckDeadline()
+	if at != sim.Never && (!s.delack.Armed() || at < s.delAt) {
+		s.delAt = at
 		s.delack.Mod(at)
 	}
 }
@@ -107,6 +115,7 @@ func (s *TCPSock) delackTimer(c *cpu.Core) {
 	s.delackDue(c)
 }
 
+// delackDue is tcp_delack_timer_handler. The caller has looked.
 func (s *TCPSock) delackDue(c *cpu.Core) {
 	if s.rcv.DelAckTimer(c.Now()) {
 		s.sendAck(c)
@@ -130,17 +139,24 @@ func (s *TCPSock) lock(c *cpu.Core) {
 }
 
 // unlock is release_sock: what came while the socket was owned is processed now, in
-// the caller's context.
+// the caller's context, and then a timer that fired meanwhile (tcp_release_cb).
+//
+// Where Linux lets other cores spin on the socket's lock while the timer's work is
+// done, they go on here and may find the socket owned still: nobody may let go of it
+// before the backlog was seen empty at that very instant.
 func (s *TCPSock) unlock(c *cpu.Core) {
 	c.BHDisable()
-	for s.backlog.Len() > 0 {
-		s.releaseBacklog(c)
-	}
-	s.rcv.BacklogDone()
-	if s.delWork {
+	for s.backlog.Len() > 0 || s.delWork {
+		if s.backlog.Len() > 0 {
+			s.releaseBacklog(c)
+			continue
+		}
+		s.rcv.BacklogDone()
 		s.delWork = false
 		s.delackDue(c)
+		c.Look()
 	}
+	s.rcv.BacklogDone()
 	s.owned = false
 	c.BHEnable()
 }
@@ -163,7 +179,6 @@ func (s *TCPSock) releaseBacklog(c *cpu.Core) {
 // bytes of it and returns how many.
 func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	c := t.Core()
-	s.wait.reader = t
 	c.Spend(model.StageRecvmsg)
 	s.lock(c)
 	copied := 0
@@ -185,8 +200,8 @@ func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	}
 }
 
-// copyQueue copies from the receive queue until it is empty or limit bytes are copied.
-// The socket is owned, so softirqs leave the queue alone.
+// copyQueue copies from the receive queue until it is empty or limit bytes are
+// copied. The socket is owned, so softirqs leave the queue alone.
 func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
 	for copied < limit {
 		n := min(s.rcv.NextLen(), limit-copied)
@@ -226,7 +241,7 @@ func (s *TCPSock) waitData(t *cpu.Task) {
 		if s.rcv.NextLen() > 0 {
 			break
 		}
-		t.Sleep()
+		s.wait.sleep(t)
 	}
 	s.lock(c)
 }

@@ -70,13 +70,12 @@ func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
 // softirqs off, so pending softirqs run in the reader's context when it lets go.
 func (s *UDPSock) Recv(t *cpu.Task) int {
 	c := t.Core()
-	s.wait.reader = t
 	c.Spend(model.StageRecvmsg)
 	p := s.dequeue(c)
 	for p == nil {
 		c.Look()
 		if s.queue.Len() == 0 {
-			t.Sleep()
+			s.wait.sleep(t)
 		}
 		p = s.dequeue(c)
 	}
@@ -89,33 +88,37 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 	}
 	s.Bytes += int64(n)
 	s.Reads++
-	s.release(c, p.Truesize)
 	s.env.FreeSKB(c, p, false)
 	return n
 }
 
-// dequeue is __skb_recv_udp: the reader takes everything queued over to a list of its own
-// when that is empty, and then one datagram from it.
-func (s *UDPSock) dequeue(c *cpu.Core) *model.SKB {
+// dequeue is __skb_recv_udp: the reader takes one datagram from a list of its own,
+// to which it first takes over everything queued if it is empty. It returns nil if
+// there is nothing.
+func (s *UDPSock) dequeue(c *cpu.Core) (p *model.SKB) {
 	c.BHDisable()
-	c.Spend(model.StageRecvSKB)
-	c.Look()
-	if s.reading.Len() == 0 {
-		s.reading.Append(&s.queue)
+	if s.Queued() > 0 {
+		c.Spend(model.StageRecvSKB)
+		c.Look()
+		if s.reading.Len() == 0 {
+			s.reading.Append(&s.queue)
+		}
+		p = s.reading.PopFront()
+		s.release(p.Truesize)
 	}
-	p := s.reading.PopFront()
 	c.BHEnable()
 	return p
 }
 
-// release is udp_rmem_release: memory goes back in batches of a quarter of the
-// buffer, at once when the queue is empty.
-func (s *UDPSock) release(c *cpu.Core, size int) {
-	c.BHDisable()
+// release is udp_rmem_release (since v4.12): the memory of what is dequeued goes
+// back in batches of a quarter of the buffer, or when the reader's list is empty.
+// Both locks are held then, so the list is filled again on the occasion.
+func (s *UDPSock) release(size int) {
 	s.deficit += size
-	if s.deficit >= s.cfg.RcvBuf/4 || s.queue.Len() == 0 {
-		s.rmem -= s.deficit
-		s.deficit = 0
+	if s.deficit < s.cfg.RcvBuf/4 && s.reading.Len() > 0 {
+		return
 	}
-	c.BHEnable()
+	s.rmem -= s.deficit
+	s.deficit = 0
+	s.reading.Append(&s.queue)
 }
