@@ -49,17 +49,23 @@ func (k *Stack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
 	c.Look()
 	k.count(s)
 	k.netifReceive(c, s)
-	k.ipReceive(c, s)
+	c.Spend(model.StageIPReceive)
+	k.deliver(c, s)
 }
 
+// count notes a packet that enters core receive; the caller has looked.
 func (k *Stack) count(s *model.SKB) {
 	k.stats.Packets++
 	k.stats.Segments += int64(s.Segs)
 }
 
-// ReceiveList is netif_receive_skb_list_internal and ip_list_rcv (since v4.19): each step is
-// taken for the whole list before the next one, up to the sockets.
+// ReceiveList is netif_receive_skb_list_internal and ip_list_rcv (since v4.19): each
+// step, core receive and IP, is taken for the whole list before the next one; then
+// the packets go to their sockets one by one.
 func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
+	if list.Len() == 0 {
+		return
+	}
 	c.Look()
 	k.stats.Lists++
 	for s := list.Front(); s != nil; s = s.Next() {
@@ -69,8 +75,9 @@ func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
 	for s := list.Front(); s != nil; s = s.Next() {
 		k.netifReceive(c, s)
 	}
+	c.SpendN(model.StageIPReceive, list.Len())
 	for s := list.PopFront(); s != nil; s = list.PopFront() {
-		k.ipReceive(c, s)
+		k.deliver(c, s)
 	}
 }
 
@@ -82,9 +89,9 @@ func (k *Stack) netifReceive(c *cpu.Core, s *model.SKB) {
 	c.Spend(model.StageNetifReceive)
 }
 
-// ipReceive is ip_rcv to ip_local_deliver and the lookup of the socket.
-func (k *Stack) ipReceive(c *cpu.Core, s *model.SKB) {
-	c.Spend(model.StageIPReceive)
+// deliver looks a packet's socket up and hands it over. Where there is none the
+// datagram has met udp_rcv and no more; the model knows no TCP without a socket.
+func (k *Stack) deliver(c *cpu.Core, s *model.SKB) {
 	flow := s.Frame.Flow
 	if int(flow) >= len(k.socks) || k.socks[flow] == nil {
 		c.Spend(model.StageUDPReceive)
