@@ -4,7 +4,7 @@
 //
 // Two drivers are models of a kind. LAN966x has one vector and one NAPI for
 // receive and transmit, refills after its poll and rings once per descriptor
-// (drivers/net/ethernet/microchip/lan966x/lan966x_fdma.c, v6.4). Generic has a vector
-// and a NAPI for each direction and refills in batches inside its poll, as ixgbe and
-// i40e do.
+// (drivers/net/ethernet/microchip/lan966x/lan966x_fdma.c, v6.4). Generic has a
+// vector and a NAPI for each direction and refills in batches inside its poll, as
+// ixgbe and i40e do.
 package driver

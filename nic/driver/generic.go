@@ -14,17 +14,24 @@ const refillBatch = 16
 // Generic drives a device with a vector and a NAPI for each direction.
 type Generic struct {
 	*Netdev
-	txNAPI   *softirq.NAPI
-	consumed int // descriptors that await refill
+	txNAPI *softirq.NAPI
+	batch  int // refillBatch, but not more than the ring has
 }
 
-// NewGeneric registers the interface; Open brings it up. dev must have a vector for each ring.
+// NewGeneric registers the interface; Open brings it up. dev must have a vector for
+// each ring.
 func NewGeneric(cfg Config, host Host, dev *nic.Device) *Generic {
 	d := &Generic{Netdev: newNetdev(cfg, host, dev)}
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX})
-	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg) + 1, Poll: d.pollTX})
-	d.connect(dev.RXVector(0), cfg.RXCPU, cfg.RXIRQ, cfg.Name+"-rx-0", func(c *cpu.Core) { d.irqHandler(c, dev.RXVector(0), d.napi) })
-	d.connect(dev.TXVector(0), cfg.TXCPU, cfg.TXIRQ, cfg.Name+"-tx-0", func(c *cpu.Core) { d.irqHandler(c, dev.TXVector(0), d.txNAPI) })
+	d.batch = min(refillBatch, d.rx.Size())
+	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
+		Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX,
+	})
+	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{
+		Name: cfg.Name, ID: napiID(cfg) + 1, Poll: d.pollTX,
+	})
+	rx, tx := dev.RXVector(0), dev.TXVector(0)
+	d.connect(rx, cfg.RXCPU, cfg.RXIRQ, cfg.Name+"-rx-0", func(c *cpu.Core) { d.irqHandler(c, rx, d.napi) })
+	d.connect(tx, cfg.TXCPU, cfg.TXIRQ, cfg.Name+"-tx-0", func(c *cpu.Core) { d.irqHandler(c, tx, d.txNAPI) })
 	return d
 }
 
@@ -38,16 +45,24 @@ func (d *Generic) irqHandler(c *cpu.Core, v *nic.Vector, n *softirq.NAPI) {
 	d.host.Softnets[c.ID].NAPISchedule(n)
 }
 
-// pollRX receives frames and refills the ring in batches on the way.
-func (d *Generic) pollRX(budget int) int {
+// pollRX receives frames. Like ixgbe_clean_rx_irq it refills the ring before it looks
+// at the next descriptor when a batch of them awaits it; what is left at the end of
+// the poll waits for the next one.
+func (d *Generic) pollRX(budget int) (work int) {
 	c := d.napi.Core()
-	work := d.receive(c, budget, func(taken int) {
-		if d.consumed += taken; d.consumed >= refillBatch {
-			d.refill(c, d.consumed)
-			c.Spend(model.StageDoorbell)
-			d.consumed = 0
+	for work < budget {
+		awaiting := d.rx.Awaiting()
+		if awaiting >= d.batch {
+			d.refill(c, awaiting)
+			awaiting = 0
 		}
-	})
+		want := min(budget-work, d.batch-awaiting)
+		n := d.receive(c, want)
+		work += n
+		if n < want {
+			break
+		}
+	}
 	if work < budget && d.napi.CompleteDone(work) {
 		d.unmask(c, d.dev.RXVector(0))
 	}
@@ -62,10 +77,4 @@ func (d *Generic) pollTX(int) int {
 		d.unmask(c, d.dev.TXVector(0))
 	}
 	return 0
-}
-
-func (d *Generic) unmask(c *cpu.Core, v *nic.Vector) {
-	c.Spend(model.StageIRQUnmask)
-	c.Look()
-	v.Unmask(c.Now())
 }

@@ -16,11 +16,13 @@ type LAN966x struct {
 	vector *nic.Vector
 }
 
-// NewLAN966x registers the interface; Open brings it up. dev must share its vector between RX and TX
-// and latch events.
+// NewLAN966x registers the interface; Open brings it up. dev must share its vector
+// between RX and TX and latch events.
 func NewLAN966x(cfg Config, host Host, dev *nic.Device) *LAN966x {
 	d := &LAN966x{Netdev: newNetdev(cfg, host, dev), vector: dev.RXVector(0)}
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll})
+	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
+		Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll,
+	})
 	d.connect(d.vector, cfg.RXCPU, cfg.RXIRQ, "fdma", d.irqHandler)
 	return d
 }
@@ -39,15 +41,12 @@ func (d *LAN966x) irqHandler(c *cpu.Core) {
 func (d *LAN966x) poll(budget int) int {
 	c := d.napi.Core()
 	d.reclaimTX(c)
-	work := d.receive(c, budget, func(int) {})
+	work := d.receive(c, budget)
 	for range work {
 		d.refill(c, 1)
-		c.Spend(model.StageDoorbell)
 	}
 	if work < budget && d.napi.CompleteDone(work) {
-		c.Spend(model.StageIRQUnmask)
-		c.Look()
-		d.vector.Unmask(c.Now())
+		d.unmask(c, d.vector)
 	}
 	return work
 }

@@ -11,9 +11,6 @@ import (
 	"napisim/softirq/gro"
 )
 
-// txQueueLen is the length of the qdisc behind a full transmit ring (txqueuelen).
-const txQueueLen = 1000
-
 // Config describes an interface as a driver brings it up.
 type Config struct {
 	// Name is the interface's name.
@@ -59,16 +56,17 @@ type Host struct {
 
 // Netdev is an interface: what the drivers have in common.
 type Netdev struct {
-	cfg   Config
-	host  Host
-	dev   *nic.Device
-	rx    *nic.RXRing
-	tx    *nic.TXRing
-	pool  *PagePool
-	napi  *softirq.NAPI // polls the receive ring
-	lines []*cpu.Line
-	qdisc []model.Segment
-	stats Stats
+	cfg    Config
+	host   Host
+	dev    *nic.Device
+	rx     *nic.RXRing
+	tx     *nic.TXRing
+	pool   *PagePool
+	napi   *softirq.NAPI // polls the receive ring
+	lines  []*cpu.Line
+	qdisc  qdisc
+	missed int64 // of those missed by the ring, how many the trace tells of
+	stats  Stats
 }
 
 // Stats are the counters of a driver beside those of its device.
@@ -82,12 +80,13 @@ type Stats struct {
 
 func newNetdev(cfg Config, host Host, dev *nic.Device) *Netdev {
 	d := &Netdev{cfg: cfg, host: host, dev: dev, rx: dev.RX(0), tx: dev.TX(0)}
-	d.pool = NewPagePool(cfg.Pool, cfg.Buffer, host.Machine.Cores, func() int { return d.napi.ListOwner() })
+	owner := func() int { return d.napi.ListOwner() }
+	d.pool = NewPagePool(cfg.Pool, cfg.Buffer, host.Machine.Cores, owner)
 	return d
 }
 
-// Open posts the receive ring and enables the interrupts (ndo_open). It belongs to the
-// construction of a run, after the link has got its sources.
+// Open posts the receive ring and enables the interrupts (ndo_open). It belongs to
+// the construction of a run, after the link has got its sources.
 func (d *Netdev) Open() {
 	d.pool.Prefill(d.rx.Size())
 	d.rx.Refill(0, d.rx.Size())
@@ -103,7 +102,14 @@ func (d *Netdev) connect(v *nic.Vector, cpuID, irq int, name string, handler fun
 	d.lines = append(d.lines, l)
 }
 
-// Device returns the interface's device, NAPI its receive NAPI, Pool its page_pool.
+// unmask enables the interrupt of a vector at the end of a poll.
+func (d *Netdev) unmask(c *cpu.Core, v *nic.Vector) {
+	c.Spend(model.StageIRQUnmask)
+	c.Look()
+	v.Unmask(c.Now())
+}
+
+// Device returns the interface's device.
 func (d *Netdev) Device() *nic.Device { return d.dev }
 
 // NAPI returns the NAPI that polls the receive ring.
@@ -118,10 +124,11 @@ func (d *Netdev) Lines() []*cpu.Line { return d.lines }
 // Stats returns the driver's counters.
 func (d *Netdev) Stats() Stats { return d.stats }
 
-// receive takes up to budget frames off the ring and hands them up, in the poll of n on core
-// c. The device is looked at only when no frame is known to be there: a filled
+// receive takes up to budget frames off the ring and hands them up, in the poll of
+// the receive NAPI on core c; fewer if it comes to a descriptor that is not filled.
+// The device is looked at only when no frame is known to be there: a filled
 // descriptor stays filled.
-func (d *Netdev) receive(c *cpu.Core, budget int, each func(taken int)) (work int) {
+func (d *Netdev) receive(c *cpu.Core, budget int) (work int) {
 	for work < budget {
 		if d.rx.Filled() == 0 && !d.pull(c) {
 			c.Spend(model.StageRingLook)
@@ -131,12 +138,10 @@ func (d *Netdev) receive(c *cpu.Core, budget int, each func(taken int)) (work in
 			n := min(d.rx.Filled(), budget-work)
 			d.xdpDrop(c, n)
 			work += n
-			each(n)
 			continue
 		}
 		d.receiveOne(c)
 		work++
-		each(1)
 	}
 	return work
 }
@@ -144,18 +149,27 @@ func (d *Netdev) receive(c *cpu.Core, budget int, each func(taken int)) (work in
 // pull reads the next descriptor; it reports whether that is filled.
 func (d *Netdev) pull(c *cpu.Core) bool {
 	c.Look()
-	before := d.rx.Missed()
 	d.rx.Pull(c.Now())
-	if n := d.rx.Missed() - before; n > 0 && c.Recording() {
+	d.traceMissed(c)
+	return d.rx.Filled() > 0
+}
+
+// traceMissed records that the ring has missed frames, when the driver learns of it.
+func (d *Netdev) traceMissed(c *cpu.Core) {
+	n := d.rx.Missed() - d.missed
+	d.missed += n
+	if n > 0 && c.Recording() {
 		e := c.Event(trace.RxMissed)
 		e.B, e.S = n, d.cfg.Name
 		c.Emit(e)
 	}
-	return d.rx.Filled() > 0
 }
 
 // receiveOne builds an skb around the next frame's page and gives it to GRO.
 func (d *Netdev) receiveOne(c *cpu.Core) {
+	if c.Machine().Trace != nil {
+		c.Look() // which skb it is shows in a trace, and all cores take them from one pool
+	}
 	f := d.rx.Take()
 	s := d.host.SKBs.Get()
 	s.Frame = *f
@@ -191,55 +205,21 @@ func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
 	d.pool.RecycleDirect(c, n)
 }
 
-// refill makes n descriptors ready: a page for each, then the descriptors.
+// refill makes n descriptors ready, a page for each, and tells the device of all of
+// them with one doorbell. It does not see them before.
 func (d *Netdev) refill(c *cpu.Core, n int) {
 	d.pool.Alloc(c, n)
 	c.SpendN(model.StageRefill, n)
+	c.Spend(model.StageDoorbell)
 	c.Look()
 	d.pool.hand -= n
 	d.rx.Refill(c.Now(), n)
-}
-
-// reclaimTX frees transmitted frames and lets the queue behind the ring go on.
-func (d *Netdev) reclaimTX(c *cpu.Core) {
-	c.Look()
-	n := d.tx.Reap(c.Now())
-	c.SpendN(model.StageTXCompletion, n)
-	for len(d.qdisc) > 0 && !d.tx.Full() {
-		c.Spend(model.StageDevXmit)
-		c.Look()
-		d.tx.Xmit(c.Now(), &d.qdisc[0])
-		d.qdisc = d.qdisc[:copy(d.qdisc, d.qdisc[1:])]
-	}
-}
-
-// Xmit is dev_queue_xmit down to ndo_start_xmit: the segment goes to the transmit
-// ring, or waits in the qdisc while that is full. It is called with softirqs off.
-func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
-	c.Spend(model.StageDevXmit)
-	c.Look()
-	switch {
-	case len(d.qdisc) == 0 && d.tx.Xmit(c.Now(), seg):
-		d.traceXmit(c, seg)
-	case len(d.qdisc) < txQueueLen:
-		d.stats.TXQueued++
-		d.qdisc = append(d.qdisc, *seg)
-	default:
-		d.stats.TXDropped++
-	}
-}
-
-// traceXmit emits net_dev_xmit.
-func (d *Netdev) traceXmit(c *cpu.Core, seg *model.Segment) {
-	if c.Recording() {
-		e := c.Event(trace.NetDevXmit)
-		e.B, e.S = int64(seg.Len), d.cfg.Name
-		c.Emit(e)
-	}
+	d.traceMissed(c)
 }
 
 // Check holds the books of the interface against each other at the present instant:
-// those of the device, and the pages of the pool. held is the number of its pages in skbs.
+// those of the device, and the pages of the pool. held is the number of its pages in
+// skbs.
 func (d *Netdev) Check(held int) error {
 	if err := d.dev.Check(d.host.Machine.Engine().Now()); err != nil {
 		return err

@@ -13,19 +13,22 @@ const (
 	ppAllocCacheSize   = 128 // PP_ALLOC_CACHE_SIZE
 	ppAllocCacheRefill = 64  // PP_ALLOC_CACHE_REFILL
 	ppMaxRing          = 32768
+	pageSize           = 4096
 )
 
-// Recycle says how pages of skbs come back to their pool: the page_pool_recycle behaviour.
+// Recycle says how pages of skbs come back to their pool: the page_pool_recycle
+// behaviour.
 type Recycle uint8
 
 const (
-	// RecycleDriverOnly: up to v5.13 only the driver recycles, from its own poll; pages
-	// that went up with an skb are freed to the page allocator. Pages are allocated one by one.
+	// RecycleDriverOnly is that of kernels up to v5.13: only the driver recycles, from
+	// its own poll; pages that went up with an skb are freed to the page allocator.
+	// Pages are allocated one by one.
 	RecycleDriverOnly Recycle = iota
-	// RecycleRing: v5.14 to v6.3; pages of freed skbs go to the pool's ring.
+	// RecycleRing is that of v5.14 to v6.3: pages of freed skbs go to the pool's ring.
 	RecycleRing
-	// RecycleDirect: since v6.4 (8c48eea3adf3) they go to the pool's cache when they are freed in
-	// NAPI context on the core that owns the NAPI, else to the ring.
+	// RecycleDirect is that of v6.4 and later (8c48eea3adf3): they go to the pool's cache
+	// when they are freed in NAPI context on the core that owns the NAPI, else to the ring.
 	RecycleDirect
 )
 
@@ -59,7 +62,8 @@ type PagePoolConfig struct {
 // Validate returns every fault of the configuration.
 func (c *PagePoolConfig) Validate() []error {
 	if c.Size < 1 || c.Size > ppMaxRing {
-		return []error{fmt.Errorf("page_pool.size: %d is not between 1 and %d (the kernel answers -E2BIG)", c.Size, ppMaxRing)}
+		return []error{fmt.Errorf("page_pool.size: %d is not between 1 and %d (the kernel answers -E2BIG)",
+			c.Size, ppMaxRing)}
 	}
 	return nil
 }
@@ -81,7 +85,14 @@ type PagePool struct {
 
 // PagePoolStats are the counters of ethtool -S, under its names (rx_pp_...).
 type PagePoolStats struct {
-	AllocFast, AllocSlow, AllocEmpty, AllocRefill          metric.Counter
+	// AllocFast counts pages that were in the cache, AllocRefill those for which it was
+	// filled from the ring, AllocEmpty those that found the ring empty, too, and
+	// AllocSlow those for which the page allocator was asked: AllocSlowHO if they are
+	// larger than a page.
+	AllocFast, AllocSlow, AllocSlowHO, AllocEmpty, AllocRefill metric.Counter
+	// RecycleCached counts pages put into the cache, RecycleCacheFull those that found
+	// no room there, RecycleRing those put into the ring and RingFull those that found no
+	// room there either.
 	RecycleCached, RecycleCacheFull, RecycleRing, RingFull metric.Counter
 	// Taken and Released count pages that came from and went to the page allocator.
 	Taken, Released metric.Counter
@@ -97,50 +108,55 @@ func NewPagePool(cfg PagePoolConfig, maxLen int, cores []*cpu.Core, owner func()
 // Stats returns the pool's counters.
 func (p *PagePool) Stats() *PagePoolStats { return &p.stats }
 
-// Prefill allocates the pages that a driver posts when its interface goes up, at no cost:
-// that happens before the run.
+// Prefill allocates the pages that a driver posts when its interface goes up, at no
+// cost: that happens before the run.
 func (p *PagePool) Prefill(n int) {
 	p.stats.Taken.Add(int64(n))
 	p.held += n
 }
 
-// Alloc is page_pool_alloc_pages, n times: pages for the receive ring, from the cache, else
-// from the ring, else from the page allocator. It is called in the NAPI's poll on core
-// c, and leaves the pages in the driver's hand.
+// Alloc is page_pool_alloc_pages, n times: pages for the receive ring, from the
+// cache, else from the ring, else from the page allocator. It is called in the NAPI's
+// poll on core c, and leaves the pages in the driver's hand.
 func (p *PagePool) Alloc(c *cpu.Core, n int) {
-	c.SpendN(model.StagePageFast, n)
 	for n > 0 {
+		fast := 0
 		if p.cache == 0 {
 			p.refillCache(c)
+			fast-- // the page asked for is counted there
 		}
 		k := min(n, p.cache)
 		p.cache -= k
 		p.held += k
 		p.hand += k
+		p.stats.AllocFast.Add(int64(fast + k))
+		c.SpendN(model.StagePageFast, k)
 		n -= k
 	}
 }
 
 // refillCache is page_pool_refill_alloc_cache and, if the ring is empty,
-// page_pool_alloc_pages_slow.
+// page_pool_alloc_pages_slow. It counts for the one page that was asked for.
 func (p *PagePool) refillCache(c *cpu.Core) {
 	c.Look() // the ring is shared with cores that free skbs
 	if n := min(p.ring, ppAllocCacheRefill); n > 0 {
 		p.ring -= n
 		p.cache = n
 		p.stats.AllocRefill.Inc()
-		p.stats.AllocFast.Add(int64(n - 1)) // the page asked for counts as refill
 		c.SpendN(model.StagePageRing, n)
 		return
 	}
 	n := ppAllocCacheRefill
-	if p.cfg.Recycle == RecycleDriverOnly {
+	slow := &p.stats.AllocSlow
+	switch {
+	case p.size > pageSize:
+		n, slow = 1, &p.stats.AllocSlowHO
+	case p.cfg.Recycle == RecycleDriverOnly:
 		n = 1 // bulk allocation came with v5.13
 	}
 	p.cache = n
 	p.stats.AllocEmpty.Inc()
-	p.stats.AllocSlow.Inc()
-	p.stats.AllocFast.Add(int64(n - 1))
+	slow.Inc()
 	p.stats.Taken.Add(int64(n))
 	c.SpendN(model.StagePageSlow, n)
 	c.SpendN(model.StageDMASyncByte, n*p.size)
@@ -158,7 +174,7 @@ func (p *PagePool) RecycleDirect(c *cpu.Core, n int) {
 }
 
 // ReturnPages takes back the pages of a freed skb (page_pool_put_page). It implements
-// model.PageReturner; the caller has looked.
+// model.PageReturner: the caller has looked, and spent nothing since.
 func (p *PagePool) ReturnPages(coreID, n int, safe bool) {
 	c := p.cores[coreID]
 	p.held -= n
@@ -170,9 +186,10 @@ func (p *PagePool) ReturnPages(coreID, n int, safe bool) {
 	p.put(c, n, p.cfg.Recycle == RecycleDirect && safe && p.owner() == coreID)
 }
 
-// put recycles n pages: into the cache if direct is allowed, then into the ring, and
-// what finds neither goes to the page allocator. All of it is visible to other cores
-// before its cost is spent, so that it does not matter when the cost is paid.
+// put is __page_pool_put_page, n times: into the cache if direct is allowed, then
+// into the ring, and what finds no room there goes to the page allocator. All of it
+// is visible to other cores before its cost is spent, so that it does not matter when
+// the cost is paid.
 func (p *PagePool) put(c *cpu.Core, n int, direct bool) {
 	cached := 0
 	if direct {
@@ -190,7 +207,8 @@ func (p *PagePool) put(c *cpu.Core, n int, direct bool) {
 	c.SpendN(model.StagePageFast, cached)
 	c.SpendN(model.StagePageRing, ringed)
 	c.SpendN(model.StagePageSlow, released)
-	c.SpendN(model.StageDMASyncByte, (cached+ringed)*p.size) // for the device, which writes next
+	// Each is made ready for the device before it is known where there is room.
+	c.SpendN(model.StageDMASyncByte, n*p.size)
 }
 
 // Check holds the books against each other: pages taken from the page allocator are
@@ -199,7 +217,8 @@ func (p *PagePool) put(c *cpu.Core, n int, direct bool) {
 func (p *PagePool) Check(ring, skbs int) error {
 	taken, released := p.stats.Taken.Value(), p.stats.Released.Value()
 	if taken != released+int64(p.cache+p.ring+p.held) || p.held != ring+skbs+p.hand {
-		return fmt.Errorf("page_pool: %d pages taken, %d released, %d cached, %d in its ring, %d held: %d by the receive ring, %d by skbs, %d by the driver",
+		return fmt.Errorf("page_pool: %d pages taken, %d released, %d cached, %d in its ring, %d held: "+
+			"%d by the receive ring, %d by skbs, %d by the driver",
 			taken, released, p.cache, p.ring, p.held, ring, skbs, p.hand)
 	}
 	return nil
