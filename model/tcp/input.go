@@ -15,6 +15,9 @@ type Verdict struct {
 	// Coalesced tells that Linux would have merged the skb into the one before it
 	// and freed its descriptor here.
 	Coalesced bool
+	// Collapsed is the payload in bytes that was copied into denser skbs to find
+	// memory. The caller charges the copy.
+	Collapsed int
 	// Dropped is the number of segments of the skb that went no further, for the
 	// reason Reason. Segments of other skbs that had to make room are not in it.
 	Dropped int
@@ -32,6 +35,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	if s.Payload == 0 {
 		r.stats.Control += int64(s.Segs)
 	}
+	r.collapsed = 0
 	var v Verdict
 	seq, end := s.Frame.Seq, s.EndSeq()
 	switch {
@@ -66,6 +70,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 		r.outOfOrder(s, free, &v)
 	}
 	v.AckNow = r.ackDue(now)
+	v.Collapsed = r.collapsed
 	return v
 }
 

@@ -18,6 +18,7 @@ type memory struct {
 	ssthresh  int64 // rcv_ssthresh: the window that is safe for the segments seen
 	scale     uint  // rcv_wscale
 	scaleUnit int64
+	collapsed int // payload collapsed since the present skb came
 }
 
 // initMemory sets buffer and windows as tcp_select_initial_window and
@@ -287,6 +288,7 @@ func (r *Receiver) collapse(e *entry, c *collapser, free *model.SKBList) {
 	s.Truesize, s.Pages, s.Pool, s.Frags, s.Chained = share, 0, nil, 0, 0
 	*e = newEntry(s)
 	r.stats.TCPRcvCollapsed++
+	r.collapsed += n
 }
 
 // pruneOfo mirrors tcp_prune_ofo_queue: skbs are dropped from the end, an eighth of

@@ -288,7 +288,7 @@ func TestPruneOutOfOrder(t *testing.T) {
 		}
 		s.buildAck()
 	}
-	if v := give(0); v.Dropped != 0 {
+	if v := give(0); v.Dropped != 0 || v.Collapsed != 18*seg {
 		t.Errorf("in order: %+v", v)
 	}
 	// Each of the 9 pairs goes into one page; the lone last segment stays.

@@ -272,6 +272,12 @@ func TestBursts(t *testing.T) {
 		// 30 segments in 100 ms, doubled for slow start, are 0.6 segments per
 		// millisecond: bursts have the least size, two.
 		{"slow path", 100 * sim.Millisecond, 10, []int{2, 2, 2, 2, 2}},
+		// 10*1448*2/10 = 2896 bytes per millisecond, two segments. 64 KiB halved 19
+		// times add nothing.
+		{"10 ms", 10 * sim.Millisecond, 10, []int{2, 2, 2, 2, 2}},
+		// 10*1448*2/3 = 9653, and 64 KiB halved five times: eight segments, but half a
+		// window is five.
+		{"3 ms", 3 * sim.Millisecond, 10, []int{5, 5}},
 		// Without a sample there is no rate; half a window is the limit.
 		{"no sample", 0, 30, []int{15, 15}},
 		// 2*140 segments in a millisecond are more than TSO takes. What is left of
