@@ -251,7 +251,8 @@ func (r *Receiver) QueuedSKBs() (inOrder, outOfOrder int) { return r.queue.len()
 // first.
 func (r *Receiver) RTT() sim.Time { return r.rtt.rtt }
 
-// Close hands back everything that is queued, at the end of a run.
+// Close hands back everything that is queued, at the end of a run and after the last
+// Check: the ledgers do not close without it.
 func (r *Receiver) Close(free *model.SKBList) {
 	for r.queue.len() > 0 {
 		r.release(r.queue.pop().s, free)
