@@ -74,11 +74,12 @@ func (e *Engine) Horizon() Time {
 }
 
 // AdvanceWithin moves time forward by d and reports true if nobody else can act
-// until then; otherwise it changes nothing. The running Proc is the only caller.
-// It is the fast path of paying a debt: no event, no switch.
+// until then, neither an event nor a Proc that is ready; otherwise it changes
+// nothing. The running Proc is the only caller. It is the fast path of paying a
+// debt: no event, no switch.
 func (e *Engine) AdvanceWithin(d Time) bool {
 	t := e.now + d
-	if t < e.q.heap.top.at && e.mode != Slow {
+	if t < e.q.heap.top.at && e.mode != Slow && len(e.ready) == 0 {
 		e.now = t
 		return true
 	}
@@ -89,7 +90,7 @@ func (e *Engine) AdvanceWithin(d Time) bool {
 // hole, or the mark of an empty queue.
 func (e *Engine) advanceAgain(t Time) bool {
 	e.q.settle()
-	if e.mode == Slow || t >= e.q.heap.top.at && !e.q.isEmpty() {
+	if e.mode == Slow || len(e.ready) > 0 || t >= e.q.heap.top.at && !e.q.isEmpty() {
 		return false
 	}
 	e.now = t

@@ -286,3 +286,26 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// A Proc that runs must not move the clock past another that is ready at this
+// instant: b is made ready at 5 ps, before a wants to be a second further.
+func TestAdvanceWithinWaitsForReadyProcs(t *testing.T) {
+	e := NewEngine(Lazy)
+	defer e.Close()
+	var ranAt Time = -1
+	b := e.NewProc("b", func(*Proc) { ranAt = e.Now() })
+	a := e.NewProc("a", func(p *Proc) {
+		if !e.AdvanceWithin(5) {
+			t.Error("alone, a could not advance")
+		}
+		e.Ready(b)
+		if e.AdvanceWithin(Second) {
+			t.Error("a advanced past b")
+		}
+	})
+	e.Ready(a)
+	e.Run()
+	if ranAt != 5 {
+		t.Errorf("b ran at %v", ranAt)
+	}
+}
