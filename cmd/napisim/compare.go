@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"napisim/cmd/napisim/beside"
 	"napisim/cmd/napisim/exit"
 	"napisim/reports/compare"
+	"napisim/reports/figure"
 	"napisim/reports/result"
 	"napisim/reports/text"
 )
@@ -66,7 +69,7 @@ func (a *app) compareCommand() *cobra.Command {
 	c.flags(a, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.cmd = cmd
-		if err := c.parseRules(); err != nil {
+		if err := errors.Join(c.parseRules(), c.checkFigure()); err != nil {
 			return err
 		}
 		if len(c.vary) > 0 {
@@ -87,6 +90,7 @@ type comparing struct {
 	parallel *number
 	format   *choice
 	out      string
+	figure   string // the file of --figure, "" for none
 }
 
 func (c *comparing) flags(a *app, cmd *cobra.Command) {
@@ -96,6 +100,7 @@ func (c *comparing) flags(a *app, cmd *cobra.Command) {
 	c.parallel = parallelFlag(cmd)
 	c.format = outputFlag(cmd, "text", "json", "csv")
 	cmd.Flags().StringVar(&c.out, "out", "", "also write the comparison, and a result for each variant, into `DIR`")
+	cmd.Flags().StringVar(&c.figure, "figure", "", "also draw the published figures beside the simulated ones into `FILE`, .svg or .png")
 	cmd.Flags().StringArrayVar(&c.failOn, "fail-on", nil, "`RULE` that makes the command exit with 5, such as 'goodput worse 2%' (repeatable)")
 	complete(cmd, "vary", a.completeVary)
 	complete(cmd, "fail-on", completeRule)
@@ -111,6 +116,53 @@ func (c *comparing) parseRules() error {
 		c.rules = append(c.rules, rule)
 	}
 	return nil
+}
+
+// checkFigure refuses a file that cannot become a figure before anything is run.
+func (c *comparing) checkFigure() error {
+	if c.figure == "" || figureWriter(c.figure) != nil {
+		return nil
+	}
+	return usage(c.cmd, "--figure: %q ends neither in .svg nor in .png", c.figure)
+}
+
+// figureWriter returns what writes a figure in the format that a file's name asks for,
+// nil if there is no such format.
+func figureWriter(path string) func(figure.Figure, io.Writer) error {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".svg":
+		return figure.Figure.WriteSVG
+	case ".png":
+		return figure.Figure.WritePNG
+	}
+	return nil
+}
+
+// drawFigure writes the file of --figure, and the directories that it is to be in.
+func (c *comparing) drawFigure(table *comparison) error {
+	if c.figure == "" {
+		return nil
+	}
+	var rows []figure.Row
+	for _, r := range table.Published {
+		rows = append(rows, figure.Row{
+			Metric: r.Metric, Unit: r.Unit, Source: r.Source, Variant: r.Variant, Role: r.Role,
+			Published: r.Published, Simulated: r.Simulated, Low: r.Low, High: r.High,
+			Base: r.Base, PublishedChange: r.PublishedChange, SimulatedChange: r.SimulatedChange, Agrees: r.Agrees,
+		})
+	}
+	drawn, err := figure.Published(rows, strings.ReplaceAll(table.Title, "  ", ", "))
+	if err != nil {
+		return fmt.Errorf("--figure: %w", err)
+	}
+	var b bytes.Buffer
+	if err := figureWriter(c.figure)(drawn, &b); err != nil {
+		return fmt.Errorf("--figure: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.figure), 0o777); err != nil {
+		return fmt.Errorf("--figure: %w", err)
+	}
+	return result.ReplaceFile(c.figure, b.Bytes())
 }
 
 // compareTo holds variants against the first of them and applies the rules.

@@ -80,7 +80,7 @@ func (a *app) finish(c *comparing, o outcome, dir *directory, files []file) erro
 	if ferr == nil {
 		ferr = dir.write(append(files, written...)...)
 	}
-	return errors.Join(ferr, err, a.show(table, c.format))
+	return errors.Join(ferr, err, a.show(table, c.format), c.drawFigure(table))
 }
 
 // points returns the variants that --vary asks for.
