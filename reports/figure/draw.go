@@ -29,6 +29,7 @@ const (
 	widestSource vg.Length = 150
 	narrowest    vg.Length = 60 // of the room for bars
 	space        vg.Length = 5  // between things side by side
+	labelGap     vg.Length = 14 // enough for a font an eighth wider than ours
 )
 
 // The shades differ in lightness first.
@@ -103,7 +104,7 @@ func (b *brush) columns(rows []Row) {
 		number = max(number, b.plain.Width(published(r)), b.plain.Width(simulated(r)))
 		changes = max(changes, b.plain.Width(change(r, r.PublishedChange)), b.strong.Width(verdict(r)))
 	}
-	b.bars = margin + min(label, widestLabel) + 2*space
+	b.bars = margin + min(label, widestLabel) + labelGap
 	b.room = max(narrowest, width-margin-changes-number-4*space-b.bars)
 }
 
@@ -128,7 +129,7 @@ func (b *brush) legend(f Figure) {
 		name += ", " + fit(b.plain, s, widestSource)
 	}
 	entry(pale, pale, name)
-	entry(blue, blue, "simulated, mean with 95 % interval")
+	entry(blue, blue, "simulated, 95 % interval")
 	if f.fitted() {
 		entry(white, blue, "simulated, fitted")
 	}
@@ -161,7 +162,7 @@ func (b *brush) pair(r Row, s scale) {
 	upper, lower := b.y+barHeight-2, b.y+pairHeight-2 // where text stands
 	middle := (upper + lower) / 2
 	label := fit(b.plain, r.Variant, widestLabel)
-	right := b.bars - 2*space
+	right := b.bars - labelGap
 	fitted := r.Role == result.RoleFitted
 	if fitted {
 		b.textRight(b.plain, ink, right, upper, label)
