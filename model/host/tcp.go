@@ -149,12 +149,11 @@ func (s *TCPSock) unlock(c *cpu.Core) {
 	for s.backlog.Len() > 0 || s.delWork {
 		if s.backlog.Len() > 0 {
 			s.releaseBacklog(c)
-			continue
+		} else {
+			s.delWork = false
+			s.delackDue(c)
+			c.Look()
 		}
-		s.rcv.BacklogDone()
-		s.delWork = false
-		s.delackDue(c)
-		c.Look()
 	}
 	s.rcv.BacklogDone()
 	s.owned = false
