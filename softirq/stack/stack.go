@@ -101,12 +101,14 @@ func (k *Stack) deliver(c *cpu.Core, s *model.SKB) {
 	k.socks[flow].Receive(c, s)
 }
 
-// trace emits netif_receive_skb.
+// trace emits netif_receive_skb, whose length is that of all segments from the IP
+// header on.
 func (k *Stack) trace(c *cpu.Core, s *model.SKB) {
 	c.Look()
 	if c.Recording() {
 		e := c.Event(trace.NetifReceiveSKB)
-		e.A, e.B, e.S = s.ID, int64(s.Frame.Len), k.dev
+		length := int(s.Frame.Len-s.Frame.Payload) - model.EthernetHeader + s.Payload
+		e.A, e.B, e.S = s.ID, int64(length), k.dev
 		c.Emit(e)
 	}
 }
