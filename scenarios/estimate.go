@@ -56,11 +56,23 @@ func EstimateRun(s *spec.Scenario) (Estimate, error) {
 // arrivalRate returns the most frames per second that t can bring: its own rate, or
 // what its link carries.
 func arrivalRate(s *spec.Scenario, t spec.Traffic) float64 {
-	link := float64(s.NICs[t.NIC].Link.Rate) / 8
 	if t.Kind == spec.TrafficTCP {
-		return link / float64(model.WireBytes(model.TCPFrameLen(int32(t.MSS))))
+		return lineRate(s, t)
 	}
-	rate := float64(t.Arrivals.CBR + t.Arrivals.Poisson + t.Arrivals.Bursts.Rate)
-	rate /= float64(unit.PacketPerSecond)
-	return min(rate, link/float64(model.WireBytes(int32(t.Size)-model.EthernetFCS)))
+	return min(offeredRate(t), lineRate(s, t))
+}
+
+// offeredRate returns the mean rate of open-loop traffic in frames per second.
+func offeredRate(t spec.Traffic) float64 {
+	rate := t.Arrivals.CBR + t.Arrivals.Poisson + t.Arrivals.Bursts.Rate
+	return float64(rate) / float64(unit.PacketPerSecond)
+}
+
+// lineRate returns how many frames of t its link carries per second.
+func lineRate(s *spec.Scenario, t spec.Traffic) float64 {
+	length := int32(t.Size) - model.EthernetFCS
+	if t.Kind == spec.TrafficTCP {
+		length = model.TCPFrameLen(int32(t.MSS))
+	}
+	return float64(s.NICs[t.NIC].Link.Rate) / 8 / float64(model.WireBytes(length))
 }

@@ -7,6 +7,7 @@ import (
 	"napisim/model"
 	"napisim/reports/result"
 	"napisim/scenarios/spec"
+	"napisim/sim/trace"
 )
 
 //go:generate go test -run ^TestSchema$ . -update
@@ -53,5 +54,16 @@ func NewDocument(s *spec.Scenario, runs []result.Run, version string) *result.Do
 			Name: s.Name, Digest: s.Digest(), Resolved: string(s.Resolved()),
 		},
 		Runs: runs,
+	}
+}
+
+// TracePoints returns the trace points that the model passes, in the order of the
+// path of a packet. Package trace knows further ones, of which nothing is modelled.
+func TracePoints() []trace.Point {
+	return []trace.Point{
+		trace.RxMissed, trace.IRQHandlerEntry, trace.IRQHandlerExit,
+		trace.SoftirqRaise, trace.SoftirqEntry, trace.SoftirqExit,
+		trace.NAPIPoll, trace.NAPIGROReceiveEntry, trace.NetifReceiveSKB,
+		trace.NetDevXmit, trace.KfreeSKB, trace.SchedWakeup, trace.SchedSwitch,
 	}
 }

@@ -15,21 +15,22 @@ import (
 
 // counter names of the Set: what the metrics of a result are computed from.
 const (
-	rawBytesRead   = "bytes_read"
-	rawFrames      = "rx_frames" // the work of all polls
-	rawBytes       = "rx_bytes"
-	rawMissed      = "rx_missed_errors"
-	rawInterrupts  = "interrupts"
-	rawNetRX       = "softirqs"
-	rawRestarts    = "softirq_restarts"
-	rawPolls       = "polls"
-	rawSqueeze     = "time_squeeze"
-	rawWakeups     = "ksoftirqd_wakeups"
-	rawSwitches    = "context_switches"
-	rawPackets     = "stack_packets"
-	rawSegments    = "stack_segments"
-	rawAcks        = "acks_sent"
-	rawRetransmits = "retransmits"
+	rawBytesRead    = "bytes_read"
+	rawFrames       = "rx_frames" // the work of all polls
+	rawBytes        = "rx_bytes"
+	rawMissed       = "rx_missed_errors"
+	rawInterrupts   = "interrupts"
+	rawRXInterrupts = "rx_interrupts"
+	rawNetRX        = "softirqs"
+	rawRestarts     = "softirq_restarts"
+	rawPolls        = "polls"
+	rawSqueeze      = "time_squeeze"
+	rawWakeups      = "ksoftirqd_wakeups"
+	rawSwitches     = "context_switches"
+	rawPackets      = "stack_packets"
+	rawSegments     = "stack_segments"
+	rawAcks         = "acks_sent"
+	rawRetransmits  = "retransmits"
 )
 
 // register lists every counter and histogram of the run in its Set, which cuts the
@@ -67,6 +68,8 @@ func (sys *System) registerDevices() {
 		}
 		return total
 	})
+	// The first line of an interface is that of its receive vector.
+	device(rawRXInterrupts, func(d *driver.Netdev) int64 { return d.Lines()[0].Count })
 	pool := func(name string, read func(*driver.PagePoolStats) *metric.Counter) {
 		device("page_pool_"+name, func(d *driver.Netdev) int64 { return read(d.Pool().Stats()).Value() })
 	}

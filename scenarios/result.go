@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,6 +33,7 @@ func (sys *System) Result() (result.Run, error) {
 		w.raw[rawFrames] = int64(h.Sum())
 	}
 	w.throughput()
+	w.overload()
 	w.receivePath()
 	w.cpu()
 	if err := w.distributions(); err != nil {
@@ -108,11 +110,25 @@ func (w *window) throughput() {
 	}
 }
 
+// overload warns of traffic that its link cannot carry: what does not fit waits at the
+// sender for ever and is no loss of the machine.
+func (w *window) overload() {
+	s := w.sys.scenario
+	for _, name := range slices.Sorted(maps.Keys(s.Traffic)) {
+		if t := s.Traffic[name]; t.Kind == spec.TrafficUDP && offeredRate(t) > lineRate(s, t) {
+			w.warnings = append(w.warnings, fmt.Sprintf("traffic.%s offers %.4g frames per second, the link of %s carries %.4g",
+				name, offeredRate(t), t.NIC, lineRate(s, t)))
+		}
+	}
+}
+
 func (w *window) receivePath() {
 	w.rate(rawInterrupts, rawNetRX, rawRestarts, rawPolls, rawWakeups, rawSwitches)
 	// A core that never left polling took all frames without a single interrupt.
-	w.ratio("frames_per_interrupt", w.raw[rawFrames], max(w.raw[rawInterrupts], 1))
-	w.ratio("work_per_poll", w.raw[rawFrames], w.raw[rawPolls])
+	w.ratio("frames_per_interrupt", w.raw[rawFrames], max(w.raw[rawRXInterrupts], 1))
+	if h := w.hists["work_per_poll"]; h != nil {
+		w.ratio("work_per_poll", w.raw[rawFrames], h.Count())
+	}
 	w.count(rawSqueeze)
 }
 

@@ -32,6 +32,7 @@ type NAPI struct {
 
 	poll      func(budget int) int
 	weight    int
+	txOnly    bool
 	state     napiState
 	sd        *Softnet // whose list or poll it is on; valid while scheduled
 	listOwner int
@@ -64,6 +65,9 @@ type NAPIConfig struct {
 	ID int
 	// Weight is the most frames of one poll; 0 means NAPIPollWeight.
 	Weight int
+	// TXOnly marks a NAPI that polls transmit completions only: its polls are no part of
+	// the distribution of work.
+	TXOnly bool
 	// GRO configures the GRO table; nil turns GRO off.
 	GRO *gro.Config
 	// Poll is the driver's poll function: it handles up to budget frames and returns how many it
@@ -73,7 +77,7 @@ type NAPIConfig struct {
 
 // NewNAPI is netif_napi_add and napi_enable.
 func NewNAPI(cfg NAPIConfig) *NAPI {
-	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, listOwner: -1}
+	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1}
 	if n.weight == 0 {
 		n.weight = NAPIPollWeight
 	}
@@ -140,7 +144,9 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 		work = n.poll(n.weight)
 		sd.tracePoll(n, work)
 		sd.stats.Polls++
-		sd.stats.Work.Add(int64(work))
+		if !n.txOnly {
+			sd.stats.Work.Add(int64(work))
+		}
 	}
 	if work > n.weight {
 		panic(fmt.Sprintf("softirq: %s polled %d frames with weight %d", n.Name, work, n.weight))

@@ -70,7 +70,8 @@ type Stats struct {
 	Invocations, Restarts int64
 	// KsoftirqdWakeups counts wakeups of a sleeping ksoftirqd.
 	KsoftirqdWakeups int64
-	// Polls counts NAPI polls, Work distributes the frames each handled.
+	// Polls counts NAPI polls. Work distributes the frames that each handled, without
+	// those of NAPIs for transmit completions.
 	Polls int64
 	Work  metric.Histogram
 	// GROSegments distributes the segments of the TCP skbs passed up.

@@ -9,9 +9,9 @@ import (
 	"napisim/cmd/napisim/exit"
 	"napisim/reports/result"
 	"napisim/reports/text"
+	"napisim/scenarios"
 	"napisim/scenarios/faults"
 	"napisim/scenarios/spec"
-	"napisim/sim/trace"
 )
 
 // A catalogue is something that can be listed.
@@ -161,7 +161,7 @@ func (a *app) listPoints() ([]string, [][]string, error) {
 // pointNames returns the names of the tracepoints.
 func pointNames() []string {
 	var names []string
-	for p := range trace.Lost {
+	for _, p := range scenarios.TracePoints() {
 		names = append(names, p.String())
 	}
 	return names
@@ -176,16 +176,10 @@ var pointHelp = map[string]string{
 	"softirq_exit":           "that handler has returned",
 	"napi_poll":              "a NAPI was polled, with the work it did",
 	"netif_receive_skb":      "a packet is handed to the stack",
-	"netif_rx":               "a packet is put on the backlog of a CPU",
-	"net_dev_queue":          "a packet is queued for transmission",
 	"net_dev_xmit":           "a packet was handed to the driver",
 	"napi_gro_receive_entry": "a packet enters GRO",
-	"napi_gro_frags_entry":   "a packet enters GRO that the driver built from pages",
 	"kfree_skb":              "a packet is dropped, with the reason",
 	"sched_switch":           "a CPU switches tasks",
 	"sched_wakeup":           "a task became runnable",
-	"sched_waking":           "a task is about to be woken",
-	"hrtimer_start":          "a high-resolution timer is armed",
-	"hrtimer_expire_entry":   "the function of such a timer starts",
 	"rx_missed":              "frames found no free descriptor; no point of the kernel, which cannot see it",
 }

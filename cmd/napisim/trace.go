@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,9 @@ func (w *window) parsePoints(cmd *cobra.Command) ([]trace.Point, error) {
 	for _, name := range w.points {
 		name = strings.TrimSpace(name)
 		p, err := trace.ParsePoint(name)
+		if err == nil && !slices.Contains(scenarios.TracePoints(), p) {
+			err = fmt.Errorf("nothing in the model passes the tracepoint %s yet", name)
+		}
 		if err != nil {
 			return nil, usage(cmd, "%v%s", err, suggestion(faults.Nearest(name, pointNames()), ""))
 		}

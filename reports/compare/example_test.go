@@ -38,7 +38,7 @@ func Example() {
 	// interrupts  100.0 ± 3.6 /s      100.0 ± 3.6 /s      ~               p=1.000 n=5
 	//
 	// Means with 95 % intervals. Runs are paired by seed: paired t test.
-	// Of 2 comparisons 0.1 expected below p=0.05 by chance; ~ and marks are after Holm's correction.
+	// Of 2 comparisons 0.1 expected below p=0.05 by chance. p is uncorrected; ~ and the marks follow p after Holm's correction for that many.
 }
 
 func ExampleEvaluate() {

@@ -85,7 +85,7 @@ func (c *Comparison) writeReading(b *strings.Builder) {
 	}
 	b.WriteString("Means with 95 % intervals. " + design + "\n")
 	if c.Comparisons > 0 {
-		fmt.Fprintf(b, "Of %d comparisons %.2g expected below p=%v by chance; ~ and marks are after Holm's correction.\n",
+		fmt.Fprintf(b, "Of %d comparisons %.2g expected below p=%v by chance. p is uncorrected; ~ and the marks follow p after Holm's correction for that many.\n",
 			c.Comparisons, c.ExpectedByChance, c.Alpha)
 	}
 }

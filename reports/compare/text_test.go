@@ -52,7 +52,7 @@ cpu_busy      1                   1                   ~               p=1.000 n=
 ² exact: no seed changes it
 
 Means with 95 % intervals. Runs are paired by seed: paired t test.
-Of 5 comparisons 0.25 expected below p=0.05 by chance; ~ and marks are after Holm's correction.
+Of 5 comparisons 0.25 expected below p=0.05 by chance. p is uncorrected; ~ and the marks follow p after Holm's correction for that many.
 `
 	if diff := cmp.Diff(want, view(t, example(t), false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

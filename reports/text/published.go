@@ -9,20 +9,20 @@ import (
 	"napisim/reports/result/quantity"
 )
 
-// published writes published numbers beside the predictions of this variant.
-// Ratio is predicted over published. Direction asks, against the first variant of
-// the document with a row of the same source and metric, whether the prediction
+// published writes published numbers beside the results of this variant.
+// Ratio is simulated over published. Direction asks, against the first variant of
+// the document with a row of the same source and metric, whether the result
 // moves the way the published number does; that survives a wrong scale.
 func (p *page) published(all []result.Variant, v result.Variant) {
 	rows := publishedRows(v)
 	if len(rows) == 0 {
 		return
 	}
-	p.heading("published numbers", "predicted / published")
+	p.heading("published numbers", "simulated / published")
 	t := Table{Columns: []Column{
 		{Name: "metric"},
 		{Name: "published", Right: true},
-		{Name: "predicted", Right: true},
+		{Name: "simulated", Right: true},
 		{Name: "ratio", Right: true},
 		{Name: "role"},
 		{Name: "direction"},

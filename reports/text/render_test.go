@@ -250,8 +250,8 @@ func TestPublished(t *testing.T) {
 	}}
 	view := render(t, d, text.Options{Width: 100})
 	// 500/529 = 0.945, 300/100 = 3; units that differ have no ratio.
-	const want = `  predicted / published
-  metric       published   predicted  ratio  role       direction  source
+	const want = `  simulated / published
+  metric       published   simulated  ratio  role       direction  source
   goodput     529 Mbit/s  500 Mbit/s  0.945  fitted     reference  thread
   interrupts      100 /s      300 /s      3  predicted  reference  thread: by hand
   retransmits   5 frames        none      -  predicted  reference  thread
@@ -261,7 +261,7 @@ func TestPublished(t *testing.T) {
 	}
 	_, second, _ := strings.Cut(view, "variant new")
 	// 400/396 = 1.01; 200/9700 = 0.0206; equal publications have no direction.
-	const wantSecond = `  predicted / published
+	const wantSecond = `  simulated / published
   goodput     396 Mbit/s  400 Mbit/s    1.01  fitted     right      thread
   interrupts     9.7 k/s      200 /s  0.0206  predicted  wrong      thread: by hand
   retransmits   5 frames        none       -  predicted  -          thread

@@ -123,7 +123,7 @@ func Behaviours() []Behaviour {
 		}},
 		{NetdevBudgetUsecs, "What net.core.netdev_budget_usecs is by default.", []Value{
 			{Fixed2000, "2000 us, whatever the timer frequency.", "4.12 to 5.6", ""},
-			{TwoJiffies, "Two ticks, and the kernel refuses less.", "from 5.7", ""},
+			{TwoJiffies, "Two ticks. Kernels since March 2025, stable ones included, refuse less; those before take it.", "from 5.7", ""},
 		}},
 	}
 }

@@ -95,13 +95,6 @@ func (c *checker) cpu(path string, cpu int) {
 }
 
 func (c *checker) sysctl() {
-	const budget = "sysctl.net.core.netdev_budget_usecs"
-	if c.Kernel.Behaviours[NetdevBudgetUsecs] == TwoJiffies && c.HZ > 0 {
-		if least := twoTicks(c.HZ); c.Sysctl.NetdevBudgetUsecs < least {
-			c.fault(budget, "%v is less than %v: the kernel refuses less than two ticks at %d Hz",
-				c.Sysctl.NetdevBudgetUsecs, least, c.HZ)
-		}
-	}
 	if rmem := c.Sysctl.TCPRmem; !slices.IsSorted(rmem[:]) {
 		c.fault("sysctl.net.ipv4.tcp_rmem", "%v, %v and %v do not ascend: they are the smallest, the initial and the largest buffer",
 			rmem[0], rmem[1], rmem[2])
