@@ -34,19 +34,19 @@ const (
 )
 
 // dropText describes a reason for people: where it happens, what it is called and
-// which Linux counter a user would see move.
-var dropText = [NumDropReasons]struct{ name, place, counter string }{
-	DropWire:       {"wire", "link", "(none: lost before the NIC)"},
-	DropRxMissed:   {"rx_missed", "NIC RX ring", "rx_missed_errors (ip -s -s link; ethtool -S)"},
-	DropXDP:        {"xdp_drop", "driver, XDP", "rx_xdp_drop (ethtool -S)"},
-	DropBacklog:    {"cpu_backlog", "softnet backlog", "softnet_stat column 2 (dropped)"},
-	DropUDPNoPorts: {"no_socket", "UDP demultiplexing", "UdpNoPorts (nstat)"},
-	DropUDPRcvbuf:  {"socket_rcvbuff", "UDP receive buffer", "UdpRcvbufErrors (nstat)"},
-	DropTCPBacklog: {"socket_backlog", "TCP socket backlog", "TcpExtTCPBacklogDrop (nstat)"},
-	DropTCPRcvQ:    {"proto_mem", "TCP receive queue", "TcpExtTCPRcvQDrop (nstat)"},
-	DropTCPOfo:     {"tcp_ofo_queue_prune", "TCP out-of-order queue", "TcpExtOfoPruned (nstat)"},
-	DropTCPOld:     {"tcp_old_data", "TCP receive", "TcpExtTCPDSACKOldSent (nstat)"},
-	DropTCPWindow:  {"tcp_overwindow", "TCP receive", "(window violation, no counter)"},
+// which Linux counter a user would see move, and in which function of the kernel.
+var dropText = [NumDropReasons]struct{ name, place, counter, location string }{
+	DropWire:       {"wire", "link", "(none: lost before the NIC)", ""},
+	DropRxMissed:   {"rx_missed", "NIC RX ring", "rx_missed_errors (ip -s -s link; ethtool -S)", ""},
+	DropXDP:        {"xdp_drop", "driver, XDP", "rx_xdp_drop (ethtool -S)", ""},
+	DropBacklog:    {"cpu_backlog", "softnet backlog", "softnet_stat column 2 (dropped)", "enqueue_to_backlog"},
+	DropUDPNoPorts: {"no_socket", "UDP demultiplexing", "UdpNoPorts (nstat)", "__udp4_lib_rcv"},
+	DropUDPRcvbuf:  {"socket_rcvbuff", "UDP receive buffer", "UdpRcvbufErrors (nstat)", "__udp_enqueue_schedule_skb"},
+	DropTCPBacklog: {"socket_backlog", "TCP socket backlog", "TcpExtTCPBacklogDrop (nstat)", "tcp_add_backlog"},
+	DropTCPRcvQ:    {"proto_mem", "TCP receive queue", "TcpExtTCPRcvQDrop (nstat)", "tcp_data_queue"},
+	DropTCPOfo:     {"tcp_ofo_queue_prune", "TCP out-of-order queue", "TcpExtOfoPruned (nstat)", "tcp_prune_ofo_queue"},
+	DropTCPOld:     {"tcp_old_data", "TCP receive", "TcpExtTCPDSACKOldSent (nstat)", "tcp_data_queue"},
+	DropTCPWindow:  {"tcp_overwindow", "TCP receive", "(window violation, no counter)", "tcp_validate_incoming"},
 }
 
 // String returns the reason's name, close to that of enum skb_drop_reason.
@@ -58,6 +58,10 @@ func (r DropReason) Place() string { return dropText[r].place }
 // Counter returns the Linux counter that such a loss would bump, and the tool that
 // shows it.
 func (r DropReason) Counter() string { return dropText[r].counter }
+
+// Location returns the kernel function that frees the packet, as kfree_skb names it;
+// empty for what is lost before there is an skb.
+func (r DropReason) Location() string { return dropText[r].location }
 
 // Losses counts packets by reason. A superframe counts its segments.
 type Losses [NumDropReasons]int64

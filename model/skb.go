@@ -30,6 +30,8 @@ type SKB struct {
 	// ID tells skbs apart in traces, where the kernel prints a hashed pointer. It is
 	// that of the struct: a freed and reused skb has the same one, as in the kernel.
 	ID int64
+	// Dev is the name of the interface that received it.
+	Dev string
 	// Frame is the first segment. Flags collect the PSH and FIN of merged ones.
 	Frame Frame
 	// Segs is the number of segments merged into this skb; 1 for a plain packet.

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"strings"
+
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/sim"
 	"napisim/sim/metric"
+	"napisim/sim/trace"
 )
 
 // Output sends a segment down to the driver, as ip_queue_xmit does; softirqs are
@@ -35,7 +38,19 @@ func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
 func (e *Env) Drop(c *cpu.Core, s *model.SKB, r model.DropReason) {
 	c.Look()
 	e.Losses.Add(r, s.Segs)
+	traceDrop(c, s, r)
 	e.FreeSKB(c, s, false)
+}
+
+// traceDrop emits kfree_skb, which Linux passes for dropped packets only; the caller
+// has looked.
+func traceDrop(c *cpu.Core, s *model.SKB, r model.DropReason) {
+	if c.Recording() {
+		const ipv4 = 0x0800
+		e := c.Event(trace.KfreeSKB)
+		e.A, e.B, e.S, e.T = s.ID, ipv4, r.Location(), strings.ToUpper(r.String())
+		c.Emit(e)
+	}
 }
 
 // VerifyChecksum sums the packet in software if nobody has verified it, as TCP does

@@ -61,7 +61,9 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	}
 	s.stats.Backlogged++
 	var free model.SKBList
-	s.rcv.AddBacklog(&s.backlog, p, &free)
+	if s.rcv.AddBacklog(&s.backlog, p, &free) == tcp.BacklogDropped {
+		traceDrop(c, p, model.DropTCPBacklog)
+	}
 	s.freeAll(c, &free)
 }
 
@@ -73,6 +75,9 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
 	var free model.SKBList
 	v := s.rcv.Receive(c.Now(), p, &free)
+	if v.Dropped > 0 {
+		traceDrop(c, p, v.Reason)
+	}
 	if v.AckNow {
 		s.sendAck(c)
 	} else {

@@ -172,6 +172,7 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	}
 	f := d.rx.Take()
 	s := d.host.SKBs.Get()
+	s.Dev = d.cfg.Name
 	s.Frame = *f
 	s.Segs = 1
 	s.Payload = int(f.Payload)

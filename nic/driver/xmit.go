@@ -69,11 +69,12 @@ func (d *Netdev) reclaimTX(c *cpu.Core) {
 	}
 }
 
-// traceXmit emits net_dev_xmit; the caller has looked.
+// traceXmit emits net_dev_xmit; the caller has looked. Sent segments have no skb in
+// the model, so their number stands for its address.
 func (d *Netdev) traceXmit(c *cpu.Core, seg *model.Segment) {
 	if c.Recording() {
 		e := c.Event(trace.NetDevXmit)
-		e.B, e.S = int64(seg.Len), d.cfg.Name
+		e.A, e.B, e.S = d.dev.Stats(c.Now()).TXPackets, int64(seg.Len), d.cfg.Name
 		c.Emit(e)
 	}
 }

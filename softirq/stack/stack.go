@@ -16,7 +16,6 @@ type Socket interface {
 // Stack is the receive side of the network stack of one host.
 type Stack struct {
 	env   *host.Env
-	dev   string
 	socks []Socket // by flow
 	stats Stats
 }
@@ -30,8 +29,8 @@ type Stats struct {
 	Lists int64
 }
 
-// New returns a stack for the named device without sockets.
-func New(env *host.Env, dev string) *Stack { return &Stack{env: env, dev: dev} }
+// New returns a stack without sockets.
+func New(env *host.Env) *Stack { return &Stack{env: env} }
 
 // Bind connects a flow to its socket. It is called before the run.
 func (k *Stack) Bind(flow model.FlowID, s Socket) {
@@ -108,7 +107,7 @@ func (k *Stack) trace(c *cpu.Core, s *model.SKB) {
 	if c.Recording() {
 		e := c.Event(trace.NetifReceiveSKB)
 		length := int(s.Frame.Len-s.Frame.Payload) - model.EthernetHeader + s.Payload
-		e.A, e.B, e.S = s.ID, int64(length), k.dev
+		e.A, e.B, e.S = s.ID, int64(length), s.Dev
 		c.Emit(e)
 	}
 }

@@ -43,7 +43,7 @@ func newRig(mode sim.Mode) *rig {
 	r := &rig{eng: sim.NewEngine(mode), log: trace.NewLog(0, sim.Never, 1000)}
 	r.m = cpu.NewMachine(r.eng, cpu.Config{Cores: 1, HZ: 250, Costs: costs()})
 	r.m.Trace = r.log
-	r.stack = stack.New(&host.Env{SKBs: &r.skbs, Losses: &r.losses}, "eth0")
+	r.stack = stack.New(&host.Env{SKBs: &r.skbs, Losses: &r.losses})
 	return r
 }
 
@@ -90,6 +90,7 @@ func (r *rig) ReturnPages(_, n int, _ bool) { r.freed += n }
 // packet returns segments of a flow as one skb.
 func (r *rig) packet(flow model.FlowID, segs int) *model.SKB {
 	s := r.skbs.Get()
+	s.Dev = "eth0"
 	s.Frame = model.Frame{Flow: flow, Payload: 1448, Len: model.TCPFrameLen(1448), Proto: model.TCP}
 	s.Segs, s.Payload = segs, 1448*segs
 	s.Pages, s.Pool = segs, r
