@@ -125,7 +125,7 @@ func (n *NAPI) traceGRO(p trace.Point, s *model.SKB) {
 	c.Look()
 	if c.Recording() {
 		e := c.Event(p)
-		e.A, e.B, e.C, e.D, e.E, e.S = s.ID, int64(s.Frame.Len), int64(s.Frame.Hash), int64(n.ID), int64(s.Truesize), n.Name
+		e.A, e.B, e.C, e.D, e.E, e.S = s.ID, int64(s.Frame.Len)-model.EthernetHeader, int64(s.Frame.Hash), int64(n.ID), int64(s.Truesize), n.Name
 		c.Emit(e)
 	}
 }
