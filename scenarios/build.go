@@ -26,6 +26,9 @@ import (
 // file. The caller must Close the system.
 func Build(s *spec.Scenario, seed uint64, o Options) (*System, error) {
 	sys := &System{scenario: s, seed: seed, eng: sim.NewEngine(o.Mode)}
+	if o.TieSeed != 0 {
+		sys.eng = sim.NewEngineShuffled(o.Mode, o.TieSeed)
+	}
 	sys.env = host.Env{SKBs: &model.SKBPool{}, Losses: &model.Losses{}}
 	for _, step := range []func() error{sys.buildMachine, sys.buildKernel, sys.buildPorts, sys.buildApps, sys.buildTraffic} {
 		if err := step(); err != nil {

@@ -83,6 +83,9 @@ type System struct {
 type Options struct {
 	// Mode is how the engine executes the run.
 	Mode sim.Mode
+	// TieSeed, if not zero, runs events of one instant and phase in an order drawn from
+	// it: a test mode that exposes hidden dependence on the order of scheduling.
+	TieSeed uint64
 	// Trace records trace points, if not nil.
 	Trace *trace.Log
 	// Progress, if not nil, is called at least every hundredth of the run with the
