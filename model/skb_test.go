@@ -119,6 +119,7 @@ func TestSKBListAgainstSlices(t *testing.T) {
 
 // dirty fills an skb as its life may leave it.
 func dirty(s *model.SKB, segs int) {
+	s.Dev = "eth0"
 	s.Frame = model.Frame{Seq: 1, Len: 60, Flow: 7, Proto: model.TCP}
 	s.Segs, s.Payload, s.LastSeg, s.Truesize = segs, 1448*segs, 1448, 2304
 	s.Pages, s.Frags, s.Chained, s.CsumNone = 3, 2, 1, true

@@ -51,6 +51,9 @@ func TestDropReasonsAreComplete(t *testing.T) {
 		if r.Place() == "" || r.Counter() == "" {
 			t.Errorf("reason %s: place %q, counter %q", r, r.Place(), r.Counter())
 		}
+		if beforeSKB := r <= model.DropXDP; beforeSKB != (r.Location() == "") {
+			t.Errorf("reason %s: kfree_skb is called in %q", r, r.Location())
+		}
 	}
 }
 

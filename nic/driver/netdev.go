@@ -65,6 +65,7 @@ type Netdev struct {
 	napi   *softirq.NAPI // polls the receive ring
 	lines  []*cpu.Line
 	qdisc  qdisc
+	sent   int64
 	missed int64 // of those missed by the ring, how many the trace tells of
 	stats  Stats
 }

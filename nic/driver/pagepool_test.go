@@ -267,6 +267,25 @@ func TestAllocLooksAtTheRing(t *testing.T) {
 	same(t, "counters", countsOf(r.pool.Stats()), allocCounts{Fast: 100, Refill: 1, Taken: 200})
 }
 
+// So is it when the driver's own pages find the cache full: those of another core were
+// in the ring before.
+func TestRecycleDirectLooksAtTheRing(t *testing.T) {
+	r := newPoolRig(PagePoolConfig{Size: 100, Recycle: RecycleRing}, bufferSize, model.Costs{})
+	r.pool.Prefill(300)
+	r.on(0, func(c *cpu.Core) {
+		r.pool.hand += 138
+		c.Work(100 * sim.Microsecond)
+		r.pool.RecycleDirect(c, 138)
+	})
+	r.next -= 950 * sim.Microsecond
+	r.on(1, func(c *cpu.Core) { r.pool.ReturnPages(c.ID, 100, false) })
+	r.run()
+	same(t, "into the ring, by core", [2]int64{
+		r.m.Cores[0].Spent()[model.StagePageRing], r.m.Cores[1].Spent()[model.StagePageRing],
+	}, [2]int64{0, 100})
+	same(t, "released", r.m.Cores[0].Spent()[model.StagePageSlow], 10)
+}
+
 // Pages that are not where the books have them are noticed.
 func TestPagePoolCheck(t *testing.T) {
 	good := func() *PagePool {

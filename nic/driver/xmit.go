@@ -41,8 +41,7 @@ func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
 	c.Spend(model.StageDevXmit)
 	c.Look()
 	switch {
-	case d.qdisc.n == 0 && d.tx.Xmit(c.Now(), seg):
-		d.traceXmit(c, seg)
+	case d.qdisc.n == 0 && d.startXmit(c, seg):
 	case !d.qdisc.full():
 		d.stats.TXQueued++
 		d.qdisc.push(seg)
@@ -62,19 +61,24 @@ func (d *Netdev) reclaimTX(c *cpu.Core) {
 	for d.qdisc.n > 0 && !d.tx.Full() {
 		c.Spend(model.StageDevXmit)
 		c.Look()
-		if seg := d.qdisc.front(); d.tx.Xmit(c.Now(), seg) {
-			d.traceXmit(c, seg)
+		if d.startXmit(c, d.qdisc.front()) {
 			d.qdisc.pop()
 		}
 	}
 }
 
-// traceXmit emits net_dev_xmit; the caller has looked. Sent segments have no skb in
-// the model, so their number stands for its address.
-func (d *Netdev) traceXmit(c *cpu.Core, seg *model.Segment) {
+// startXmit is ndo_start_xmit with net_dev_xmit; it reports false if the ring is full.
+// The caller has looked. Sent segments have no skb in the model, so their number
+// stands for its address.
+func (d *Netdev) startXmit(c *cpu.Core, seg *model.Segment) bool {
+	if !d.tx.Xmit(c.Now(), seg) {
+		return false
+	}
+	d.sent++
 	if c.Recording() {
 		e := c.Event(trace.NetDevXmit)
-		e.A, e.B, e.S = d.dev.Stats(c.Now()).TXPackets, int64(seg.Len), d.cfg.Name
+		e.A, e.B, e.S = d.sent, int64(seg.Len), d.cfg.Name
 		c.Emit(e)
 	}
+	return true
 }
