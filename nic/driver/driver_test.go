@@ -203,6 +203,23 @@ func TestMissedFramesAreTraced(t *testing.T) {
 	}
 }
 
+// A poll that takes a whole ring learns what that has missed when it refills it.
+func TestMissedFramesAreTracedAtRefill(t *testing.T) {
+	inAllModes(t, onLAN966x(), func(t *testing.T, s setup) {
+		r := newRig(s, append(burst(10*us-84, 64), burst(20*us, 6)...)...)
+		r.m.Trace = trace.NewLog(0, ms, 10000)
+		r.run(t, ms)
+		for _, e := range r.m.Trace.Events() {
+			if e.Point == trace.RxMissed {
+				same(t, "frames", e.B, 6)
+				same(t, "instant", e.At, 10*us+toPoll+64*380*ns+200*ns)
+				return
+			}
+		}
+		t.Error("nothing is traced")
+	})
+}
+
 // What the stack gets is a packet of one segment on one page of the pool, charged with
 // buffer and descriptor.
 func TestSKBsOfTheDriver(t *testing.T) {
@@ -224,6 +241,7 @@ func TestSKBsOfTheDriver(t *testing.T) {
 		same(t, "payload", [2]int{got.Payload, got.LastSeg}, [2]int{18, 18})
 		same(t, "unverified", got.CsumNone, !c.csum)
 		same(t, "arrivals", got.Arrivals, []sim.Time{10*us + 2*84})
+		same(t, "bytes synced", r.spent(model.StageDMASyncByte), 2*60)
 		if got.Pool != model.PageReturner(r.pool) {
 			t.Error("its page is not the pool's")
 		}

@@ -31,6 +31,7 @@ type trial struct {
 	sends    []send
 	cuts     []sim.Time
 	traced   bool
+	freer    int // the core that frees what the stack holds, -1 if none does
 }
 
 // send is a task that transmits segments of its own numbers.
@@ -77,7 +78,7 @@ func drawTrial(t *rapid.T) (tr trial) {
 		Recycle: Recycle(rapid.IntRange(0, 2).Draw(t, "recycle")),
 	}
 	s.wire.Rate = rapid.SampledFrom([]unit.BitRate{unit.Gbps, 10 * unit.Gbps, 8 * unit.Tbps}).Draw(t, "rate")
-	s.holds = rapid.IntRange(0, 4).Draw(t, "holds") == 0
+	s.holds = rapid.IntRange(0, 2).Draw(t, "holds") == 0
 	tr.setup = s
 	at := sim.Time(0)
 	gap := rapid.OneOf(rapid.Just(sim.Time(0)), between(1, us), between(1, 100*us))
@@ -92,6 +93,7 @@ func drawTrial(t *rapid.T) (tr trial) {
 	}
 	tr.cuts = rapid.SliceOfN(between(0, 3*ms), 0, 4).Draw(t, "cuts")
 	tr.traced = rapid.Bool().Draw(t, "traced")
+	tr.freer = rapid.IntRange(-1, 1).Draw(t, "freer")
 	return tr
 }
 
@@ -108,6 +110,9 @@ func (tr *trial) run(t *rapid.T, mode sim.Mode) string {
 	for i, snd := range tr.sends {
 		total += snd.n
 		r.task(snd.core, snd.at, func(c *cpu.Core) { r.xmit(c, uint64(10_000*i), snd.n) })
+	}
+	if s.holds && tr.freer >= 0 {
+		r.task(tr.freer, 0, r.freeHeld)
 	}
 	for _, at := range tr.cuts { // numbers read in the middle of the run
 		r.at(at, func() {
@@ -144,6 +149,19 @@ func (tr *trial) run(t *rapid.T, mode sim.Mode) string {
 	}
 	fmt.Fprintf(&story, "fingerprint %x", r.m.Fingerprint.Sum())
 	return story.String()
+}
+
+// freeHeld frees for some time what the stack holds, as a reader does.
+func (r *rig) freeHeld(c *cpu.Core) {
+	for c.Look(); c.Now() < 5*ms; c.Look() {
+		if len(r.stack.got) == 0 {
+			c.Work(10 * us)
+			continue
+		}
+		s := r.stack.got[0]
+		r.stack.got = r.stack.got[1:]
+		r.stack.env.FreeSKB(c, s, false)
+	}
 }
 
 func TestModesAgree(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"napisim/reports/result"
 	"napisim/reports/result/quantity"
 )
 
@@ -65,7 +66,7 @@ func (c *Comparison) writeTable(b *strings.Builder, variant int, colour bool) {
 			mark = strings.TrimSpace(mark + " " + footnote(slices.Index(notes, cell.Note)))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			row.Metric, cellText(base, row.Unit), cellText(cell, row.Unit), deltaText(cell), pText(cell), mark)
+			row.Metric, cellText(row, base), cellText(row, cell), deltaText(cell), pText(cell), mark)
 	}
 	_ = table.Flush() // what it writes to does not fail
 	for line := range strings.Lines(aligned.String()) {
@@ -90,12 +91,13 @@ func (c *Comparison) writeReading(b *strings.Builder) {
 	}
 }
 
-func cellText(cell Cell, unit string) string {
+func cellText(row Row, cell Cell) string {
 	half := math.NaN()
 	if cell.High != nil {
 		half = *cell.High - cell.Mean
 	}
-	number, unit := quantity.Interval(cell.Mean, half, unit)
+	factor, unit := result.Shown(row.Metric, row.Unit)
+	number, unit := quantity.Interval(factor*cell.Mean, factor*half, unit)
 	return strings.TrimSpace(number + " " + unit)
 }
 

@@ -47,7 +47,7 @@ retransmits   3.0 ± 2.0 frames    4.0 ± 2.0 frames    ~               p=0.062 
 interrupts    700.0 ± 9.8 /s      97.000 ± 0.098 k/s  +13757 ± 13%    p<0.001 n=5  - worse
 polls         1.021 ± 0.022 k/s   1.520 ± 0.019 k/s   +48.87 ± 0.29%  p<0.001 n=5  * changed
 time_squeeze  0                   12                  from 0          p=0 n=5      - worse ²
-cpu_busy      1                   1                   ~               p=1.000 n=5
+cpu_busy      100 %               100 %               ~               p=1.000 n=5
 ¹ every seed moved by the same amount: sign test
 ² exact: no seed changes it
 

@@ -9,11 +9,15 @@ import (
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 
+	"napisim/reports/result"
 	"napisim/reports/result/quantity"
 )
 
 // published writes the number of a published bar.
-func published(r Row) string { return quantity.Format(r.Published, r.Unit) }
+func published(r Row) string {
+	scale, unit := result.Shown(r.Metric, r.Unit)
+	return quantity.Format(scale*r.Published, unit)
+}
 
 // simulated writes the number of a simulated bar.
 func simulated(r Row) string {
@@ -24,7 +28,8 @@ func simulated(r Row) string {
 	if r.High != nil {
 		half = *r.High - *r.Simulated
 	}
-	number, unit := quantity.Interval(*r.Simulated, half, r.Unit)
+	scale, unit := result.Shown(r.Metric, r.Unit)
+	number, unit := quantity.Interval(scale**r.Simulated, scale*half, unit)
 	return strings.TrimSpace(number + " " + unit)
 }
 

@@ -121,3 +121,12 @@ func rank(name string) int {
 	}
 	return i
 }
+
+// Shown returns the factor by which values of a metric are multiplied for people,
+// and the unit that they then have: shares of CPU time are read in percent.
+func Shown(name, unit string) (factor float64, shown string) {
+	if d, _ := Lookup(name); d.Block == BlockCPU && unit == "1" {
+		return 100, "%"
+	}
+	return 1, unit
+}

@@ -108,7 +108,7 @@ func metricTable(v result.Variant, names []string, width int) Table {
 }
 
 // metricText returns the mean of a metric over the runs, with its interval if
-// there are several. Shares of CPU time read better in percent.
+// there are several.
 func metricText(v result.Variant, name string) (number, unit string) {
 	for _, run := range v.Runs {
 		if m, ok := run.Metrics[name]; ok {
@@ -117,13 +117,11 @@ func metricText(v result.Variant, name string) (number, unit string) {
 		}
 	}
 	s := result.Summarize(v.Values(name))
-	if d, _ := result.Lookup(name); d.Block == result.BlockCPU && unit == "1" {
-		s.Mean, s.Half, unit = 100*s.Mean, 100*s.Half, "%"
-	}
+	factor, unit := result.Shown(name, unit)
 	if s.N == 1 {
-		return quantity.Split(s.Mean, unit)
+		return quantity.Split(factor*s.Mean, unit)
 	}
-	return quantity.Interval(s.Mean, s.Half, unit)
+	return quantity.Interval(factor*s.Mean, factor*s.Half, unit)
 }
 
 // distributions lists histograms with their percentiles. Only times are scaled one

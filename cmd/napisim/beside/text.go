@@ -34,7 +34,7 @@ func WriteText(w io.Writer, rows []Row, colour bool) error {
 		if colour && verdict == wrong {
 			verdict = red + verdict + reset
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, quantity.Format(r.Published, r.Unit),
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, published(r),
 			simulated(r), factor(r.Ratio), change(r, r.PublishedChange), change(r, r.SimulatedChange), verdict)
 	}
 	_ = table.Flush() // what it writes to does not fail
@@ -47,6 +47,11 @@ func WriteText(w io.Writer, rows []Row, colour bool) error {
 	return nil
 }
 
+func published(r Row) string {
+	scale, unit := result.Shown(r.Metric, r.Unit)
+	return quantity.Format(scale*r.Published, unit)
+}
+
 func simulated(r Row) string {
 	if r.Simulated == nil {
 		return "none"
@@ -55,7 +60,8 @@ func simulated(r Row) string {
 	if r.High != nil {
 		half = *r.High - *r.Simulated
 	}
-	number, unit := quantity.Interval(*r.Simulated, half, r.Unit)
+	scale, unit := result.Shown(r.Metric, r.Unit)
+	number, unit := quantity.Interval(scale**r.Simulated, scale*half, unit)
 	return strings.TrimSpace(number + " " + unit)
 }
 
