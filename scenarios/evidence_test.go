@@ -34,12 +34,22 @@ func mean(t *testing.T, seconds unit.Duration, seeds int, name string, sets ...s
 	}
 }
 
+// effect marks a test of an effect as a long one: it runs whole scenarios for several
+// seeds, tens of seconds of simulated time.
+func effect(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("effects need whole scenarios")
+	}
+}
+
 // The lan966x regression emerges: published are 529 against 396 Mbit/s, 1000 against
 // 97000 interrupts in 10 s, 11 against 456 retransmits. The bounds are those within which
 // the effect is the same one, not the spread of the model. The thread's other two
 // kernels, one with the flag always cleared and one without the ksoftirqd rule, were
 // like the new one (401 and 400 Mbit/s).
 func TestLan966xRegressionEmerges(t *testing.T) {
+	effect(t)
 	const schedule = "kernel.behaviours.napi_schedule="
 	for _, hz := range []string{"hz=100", "hz=250", "hz=1000"} {
 		t.Run(hz, func(t *testing.T) {
@@ -65,6 +75,7 @@ func TestLan966xRegressionEmerges(t *testing.T) {
 // At the platform's HZ the contrast is as large as published, and most of the new
 // behaviour's losses are repaired by retransmissions.
 func TestLan966xContrast(t *testing.T) {
+	effect(t)
 	const schedule = "kernel.behaviours.napi_schedule="
 	always := mean(t, 0, 4, "lan966x-napi-schedule", schedule+spec.AlwaysRaise)
 	skip := mean(t, 0, 4, "lan966x-napi-schedule", schedule+spec.SkipRaise)
@@ -86,6 +97,7 @@ func TestLan966xContrast(t *testing.T) {
 // Published: 900 kpps and half of the core for the reader with 4cd13c21b207, 2 kpps
 // without; 718 kpps on the same core and 2.31 Mpps on another (the latter fitted).
 func TestUDPFloodStarvesTheReader(t *testing.T) {
+	effect(t)
 	const payload = 18 * 8
 	rate := func(sets ...string) float64 {
 		return mean(t, 200*unit.Millisecond, 1, "udp-flood-one-core", sets...)("goodput") / payload
