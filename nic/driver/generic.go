@@ -51,12 +51,10 @@ func (d *Generic) irqHandler(c *cpu.Core, v *nic.Vector, n *softirq.NAPI) {
 func (d *Generic) pollRX(budget int) (work int) {
 	c := d.napi.Core()
 	for work < budget {
-		awaiting := d.rx.Awaiting()
-		if awaiting >= d.batch {
-			d.refill(c, awaiting)
-			awaiting = 0
+		if n := d.rx.Awaiting(); n >= d.batch {
+			d.refill(c, n)
 		}
-		want := min(budget-work, d.batch-awaiting)
+		want := min(budget-work, d.batch-d.rx.Awaiting())
 		n := d.receive(c, want)
 		work += n
 		if n < want {
