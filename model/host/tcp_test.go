@@ -1,12 +1,14 @@
 package host
 
 import (
+	"fmt"
 	"testing"
 
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/model/tcp"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 // toAck is the time from an arrival to the driver's ACK: interrupt 900 ns, tcp_rcv 200,
@@ -139,6 +141,32 @@ func TestBacklogIsProcessedAtRelease(t *testing.T) {
 	same(t, "released", released, release+1800*ns)
 	same(t, "work of the softirq's core", r.m.Cores[0].Spent()[model.StageTCPAck], 0)
 	same(t, "work of the reader's core", r.m.Cores[1].Spent()[model.StageTCPAck], 3)
+}
+
+// The backlog takes rcvbuf + sndbuf/2 + 64 KiB of truesize before it refuses: superframes
+// of 2304 + 14*2048 bytes go beyond 131072 + 43520 + 65536 with the eighth, and the
+// ninth is lost. Linux passes kfree_skb for it.
+func TestBacklogLimit(t *testing.T) {
+	r := newRig(onTwoCores())
+	r.m.Trace = trace.NewLog(0, 2*ms, 1000)
+	k := r.newConn(t, smallWindow())
+	var released sim.Time
+	r.task(ms, k.owner(ms, &released))
+	for n := range sim.Time(9) {
+		k.send(ms+(n+1)*100*us, 15)
+	}
+	r.run(t, 10*ms)
+	same(t, "backlogged", k.Stats().Backlogged, 9)
+	same(t, "skbs refused", k.Receiver().Stats().TCPBacklogDrop, 1)
+	same(t, "segments lost", k.Receiver().Stats().Lost[model.DropTCPBacklog], 15)
+	var drops []string
+	for _, e := range r.m.Trace.Events() {
+		if e.Point == trace.KfreeSKB {
+			drops = append(drops, fmt.Sprintf("%v cpu%d %s %s", e.At, e.CPU, e.S, e.T))
+		}
+	}
+	// Sent at 1.9 ms, in TCP after 1.1 us.
+	sameAll(t, "kfree_skb", drops, []string{"1.9011ms cpu0 tcp_add_backlog SOCKET_BACKLOG"})
 }
 
 // Segments that merge in the backlog are processed as one, like a superframe.

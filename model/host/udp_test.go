@@ -7,6 +7,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 func datagram(at sim.Time, payload int32) model.Frame {
@@ -34,6 +35,7 @@ func TestU1ReceiveBuffer(t *testing.T) {
 		{300000, 1}, // ... also what is larger than its buffer
 	} {
 		r := newRig(onOneCore())
+		r.m.Trace = trace.NewLog(0, sim.Never, 1000)
 		s := NewUDPSock(&r.env, UDPConfig{RcvBuf: 212992})
 		r.datagrams(ms, s, c.queued, c.truesize)
 		r.at(2*ms, func() { same(t, "lost of those that fit", r.losses.Total(), 0) })
@@ -46,6 +48,13 @@ func TestU1ReceiveBuffer(t *testing.T) {
 		same(t, "losses for this reason", r.losses[model.DropUDPRcvbuf], 7)
 		same(t, "greatest receive memory", st.MaxRmem, c.queued*c.truesize)
 		same(t, "pages in the socket", r.pages.out, c.queued)
+		traced := 0
+		for _, e := range r.m.Trace.Events() {
+			if e.Point == trace.KfreeSKB && e.S == "__udp_enqueue_schedule_skb" && e.T == "SOCKET_RCVBUFF" {
+				traced++
+			}
+		}
+		same(t, "kfree_skb", traced, 7)
 	}
 }
 
