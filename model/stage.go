@@ -114,7 +114,7 @@ var stageText = [NumStages]struct {
 	StageContextSwitch: {"context_switch", "one switch between tasks, scheduler included", false},
 	StageSyscall:       {"syscall", "entering and leaving the kernel for one system call", false},
 	StageRecvmsg:       {"recvmsg", "recvmsg without its data: socket lock, checks, release", false},
-	StageRecvSKB:       {"recv_skb", "taking one skb off a socket queue, free included", false},
+	StageRecvSKB:       {"recv_skb", "taking one skb off a socket queue, without its free", false},
 	StageCopyByte:      {"copy_byte", "copying one byte to user space", true},
 	StageAppRead:       {"app_read", "the application's own work per read call", false},
 }

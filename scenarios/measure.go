@@ -75,6 +75,7 @@ func (sys *System) registerDevices() {
 	}
 	pool("alloc_fast", func(s *driver.PagePoolStats) *metric.Counter { return &s.AllocFast })
 	pool("alloc_slow", func(s *driver.PagePoolStats) *metric.Counter { return &s.AllocSlow })
+	pool("alloc_slow_high_order", func(s *driver.PagePoolStats) *metric.Counter { return &s.AllocSlowHO })
 	pool("alloc_empty", func(s *driver.PagePoolStats) *metric.Counter { return &s.AllocEmpty })
 	pool("alloc_refill", func(s *driver.PagePoolStats) *metric.Counter { return &s.AllocRefill })
 	pool("recycle_cached", func(s *driver.PagePoolStats) *metric.Counter { return &s.RecycleCached })

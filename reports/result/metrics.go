@@ -73,6 +73,7 @@ var definitions = []Definition{
 
 	{pagePoolPrefix + "alloc_fast", "pages", Neither, BlockMemory, "pages from the pool's cache"},
 	{pagePoolPrefix + "alloc_slow", "pages", Lower, BlockMemory, "pages from the page allocator"},
+	{pagePoolPrefix + "alloc_slow_high_order", "pages", Lower, BlockMemory, "pages of more than 4 KiB from the page allocator"},
 	{pagePoolPrefix + "alloc_empty", "pages", Lower, BlockMemory, "cache and ring were both empty"},
 	{pagePoolPrefix + "alloc_refill", "pages", Neither, BlockMemory, "the cache was refilled from the ring"},
 	{pagePoolPrefix + "recycle_cached", "pages", Neither, BlockMemory, "pages returned to the cache"},
