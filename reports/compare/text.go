@@ -92,13 +92,7 @@ func (c *Comparison) writeReading(b *strings.Builder) {
 }
 
 func cellText(row Row, cell Cell) string {
-	half := math.NaN()
-	if cell.High != nil {
-		half = *cell.High - cell.Mean
-	}
-	factor, unit := result.Shown(row.Metric, row.Unit)
-	number, unit := quantity.Interval(factor*cell.Mean, factor*half, unit)
-	return strings.TrimSpace(number + " " + unit)
+	return result.TextWithin(row.Metric, row.Unit, cell.Mean, cell.High)
 }
 
 // deltaText writes a significant change in per cent.

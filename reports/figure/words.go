@@ -2,7 +2,6 @@ package figure
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"unicode"
 
@@ -14,23 +13,14 @@ import (
 )
 
 // published writes the number of a published bar.
-func published(r Row) string {
-	scale, unit := result.Shown(r.Metric, r.Unit)
-	return quantity.Format(scale*r.Published, unit)
-}
+func published(r Row) string { return result.Text(r.Metric, r.Unit, r.Published) }
 
 // simulated writes the number of a simulated bar.
 func simulated(r Row) string {
 	if r.Simulated == nil {
 		return "not simulated"
 	}
-	half := math.NaN()
-	if r.High != nil {
-		half = *r.High - *r.Simulated
-	}
-	scale, unit := result.Shown(r.Metric, r.Unit)
-	number, unit := quantity.Interval(scale**r.Simulated, scale*half, unit)
-	return strings.TrimSpace(number + " " + unit)
+	return result.TextWithin(r.Metric, r.Unit, *r.Simulated, r.High)
 }
 
 // change writes a change against the base, "" where nothing is known.

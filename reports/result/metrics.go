@@ -1,8 +1,11 @@
 package result
 
 import (
+	"math"
 	"slices"
 	"strings"
+
+	"napisim/reports/result/quantity"
 )
 
 // A Block is the part of a report that a metric belongs to.
@@ -125,9 +128,27 @@ func rank(name string) int {
 
 // Shown returns the factor by which values of a metric are multiplied for people,
 // and the unit that they then have: shares of CPU time are read in percent.
-func Shown(name, unit string) (factor float64, shown string) {
-	if d, _ := Lookup(name); d.Block == BlockCPU && unit == "1" {
+func Shown(metric, unit string) (factor float64, shown string) {
+	if d, _ := Lookup(metric); d.Block == BlockCPU && unit == "1" {
 		return 100, "%"
 	}
 	return 1, unit
+}
+
+// Text writes a value of a metric for people.
+func Text(metric, unit string, value float64) string {
+	factor, unit := Shown(metric, unit)
+	return quantity.Format(factor*value, unit)
+}
+
+// TextWithin writes a mean of a metric for people, with the half width of its
+// interval, which ends at high and is symmetric; without one high is nil.
+func TextWithin(metric, unit string, mean float64, high *float64) string {
+	half := math.NaN()
+	if high != nil {
+		half = *high - mean
+	}
+	factor, unit := Shown(metric, unit)
+	number, unit := quantity.Interval(factor*mean, factor*half, unit)
+	return strings.TrimSpace(number + " " + unit)
 }

@@ -3,7 +3,6 @@ package beside
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -34,7 +33,7 @@ func WriteText(w io.Writer, rows []Row, colour bool) error {
 		if colour && verdict == wrong {
 			verdict = red + verdict + reset
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, published(r),
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Variant, r.Role, result.Text(r.Metric, r.Unit, r.Published),
 			simulated(r), factor(r.Ratio), change(r, r.PublishedChange), change(r, r.SimulatedChange), verdict)
 	}
 	_ = table.Flush() // what it writes to does not fail
@@ -47,22 +46,11 @@ func WriteText(w io.Writer, rows []Row, colour bool) error {
 	return nil
 }
 
-func published(r Row) string {
-	scale, unit := result.Shown(r.Metric, r.Unit)
-	return quantity.Format(scale*r.Published, unit)
-}
-
 func simulated(r Row) string {
 	if r.Simulated == nil {
 		return "none"
 	}
-	half := math.NaN()
-	if r.High != nil {
-		half = *r.High - *r.Simulated
-	}
-	scale, unit := result.Shown(r.Metric, r.Unit)
-	number, unit := quantity.Interval(scale**r.Simulated, scale*half, unit)
-	return strings.TrimSpace(number + " " + unit)
+	return result.TextWithin(r.Metric, r.Unit, *r.Simulated, r.High)
 }
 
 // factor writes a ratio with the digits that matter.
