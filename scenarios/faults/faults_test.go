@@ -88,7 +88,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	words := []string{"rings", "rx", "rx-usecs", "rx-frames", "napi_schedule", "ksoftirqd", "duration"}
+	words := []string{"rings", "rx", "rx-usecs", "rx-frames", "napi_schedule", "ksoftirqd", "duration", "net.ipv4.tcp_rmem"}
 	for wrong, want := range map[string]string{
 		"ring":           "rings",
 		"rnigs":          "rings", // neighbours swapped
@@ -103,6 +103,8 @@ func TestNearest(t *testing.T) {
 		"mtu":            "",
 		"delay":          "",
 		"time":           "",
+		"tcp_rmem":       "net.ipv4.tcp_rmem",
+		"rmem":           "",
 		"a-long-unknown": "",
 	} {
 		if got := faults.Nearest(wrong, words); got != want {

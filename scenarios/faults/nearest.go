@@ -4,11 +4,15 @@ import "strings"
 
 // Nearest returns the word that a wrong one was probably meant to be, or "" if none is
 // near. Upper and lower case, and '-' and '_', count as the same: they are what people
-// confuse first. Of equally near words the first wins.
+// confuse first. A sysctl may be named by its last part alone. Of equally near words the
+// first wins.
 func Nearest(wrong string, words []string) string {
 	// A third of the letters may differ; with more, a suggestion would be a guess.
 	best, least := "", max(1, min(len(wrong), 12)/3)+1
 	for _, word := range words {
+		if wrong != "" && strings.HasSuffix(folded(word), "."+folded(wrong)) {
+			return word
+		}
 		if d := distance(folded(wrong), folded(word), least); d < least {
 			best, least = word, d
 		}
