@@ -33,7 +33,8 @@ func (a *app) execute(jobs []scenarios.Job, parallel *number) ([]result.Run, err
 		length := sim.Time(jobs[i].Scenario.Duration)
 		return scenarios.Options{Progress: func(now sim.Time) bool {
 			m.at(i, now, length)
-			return a.ctx.Err() == nil
+			// A run at its end counts as finished and is worth keeping.
+			return now >= length || a.ctx.Err() == nil
 		}}
 	}}
 	stop := a.watch(m)
