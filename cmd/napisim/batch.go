@@ -11,7 +11,6 @@ import (
 	"napisim/cmd/napisim/exit"
 	"napisim/reports/result"
 	"napisim/scenarios"
-	"napisim/sim"
 )
 
 // maxParallel bounds -j; more is a slip.
@@ -30,12 +29,7 @@ func parallelFlag(cmd *cobra.Command) *number {
 func (a *app) execute(jobs []scenarios.Job, parallel *number) ([]result.Run, error) {
 	m := newMeter(len(jobs))
 	batch := scenarios.Batch{Parallel: int(parallel.value), Observe: func(i int) scenarios.Options {
-		length := sim.Time(jobs[i].Scenario.Duration)
-		return scenarios.Options{Progress: func(now sim.Time) bool {
-			m.at(i, now, length)
-			// A run at its end counts as finished and is worth keeping.
-			return now >= length || a.ctx.Err() == nil
-		}}
+		return scenarios.Options{Progress: a.observe(m, i, jobs[i].Scenario.Duration)}
 	}}
 	stop := a.watch(m)
 	runs, err := batch.RunAll(jobs)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/progress"
 
+	"napisim/model/unit"
 	"napisim/sim"
 )
 
@@ -31,14 +32,23 @@ func newMeter(runs int) *meter {
 	return &meter{parts: make([]atomic.Int64, runs), start: time.Now()}
 }
 
-// at records how far run i of some length has come. The last call of a run comes a
-// hundredth before its end: it counts as finished from then on.
-func (m *meter) at(i int, now, length sim.Time) {
+// at records how far run i of some length has come, and returns whether it counts as
+// finished. It does from a hundredth before its end, since a later call may not come.
+func (m *meter) at(i int, now, length sim.Time) (finished bool) {
 	hundredths := int64(float64(now) / float64(length) * whole)
-	if hundredths >= whole-1 {
+	if finished = hundredths >= whole-1; finished {
 		hundredths = whole
 	}
 	m.parts[i].Store(hundredths)
+	return finished
+}
+
+// observe returns the Progress function of run i: it feeds the meter and ends the run
+// when the user interrupts, unless the run counts as finished and is worth keeping.
+func (a *app) observe(m *meter, i int, length unit.Duration) func(now sim.Time) bool {
+	return func(now sim.Time) bool {
+		return m.at(i, now, sim.Time(length)) || a.ctx.Err() == nil
+	}
 }
 
 // read returns the hundredths of all runs together and the number of finished ones.

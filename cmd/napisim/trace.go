@@ -114,10 +114,7 @@ func (a *app) trace(s *spec.Scenario, w *window, points []trace.Point) error {
 		log.Select(points...)
 	}
 	m := newMeter(1)
-	options := scenarios.Options{Trace: log, Progress: func(now sim.Time) bool {
-		m.at(0, now, sim.Time(s.Duration))
-		return a.ctx.Err() == nil
-	}}
+	options := scenarios.Options{Trace: log, Progress: a.observe(m, 0, s.Duration)}
 	sys, err := scenarios.Build(s, s.Seed, options)
 	if err != nil {
 		return err
