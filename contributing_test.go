@@ -17,7 +17,7 @@ import (
 type step struct{ file, after, text string }
 
 var (
-	stepFence  = regexp.MustCompile("(?ms)^```go (\\S+)(?: after \"([^\"]+)\")?\n(.*?)^```$")
+	stepFence  = regexp.MustCompile("(?ms)^```(?:go|yaml) (\\S+)(?: after \"([^\"]+)\")?\n(.*?)^```$")
 	shellFence = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 )
 

@@ -5,34 +5,41 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"napisim/scenarios"
-	"napisim/scenarios/spec"
 )
 
-// TestPresets writes out the choices of each kernel. The sources: ____napi_schedule and
-// net_rx_action changed together in 6.4; the test for a running ksoftirqd is in 4.9 to
-// 6.4; GRO's list counts packets of napi_gro_frags in 5.4 and segments of all from 5.11
-// on; skb pages are recycled from 5.14 on, straight into the cache from 6.4 on; the time
-// limit follows the tick from 5.7 on.
+// presetChanges writes out, for each behaviour, the presets in which its value changes, in
+// the order of the versions. The source is the behaviour matrix of the kernel facts.
+var presetChanges = map[string]string{
+	// ____napi_schedule and net_rx_action changed together in 6.4.
+	"napi_schedule": "v4.8=always_raise v6.4=skip_in_net_rx_action",
+	// The test for a running ksoftirqd is in 4.9 to 6.4.
+	"ksoftirqd": "v4.8=inline v4.9=defer_while_running v6.5=inline",
+	// GRO's list counts packets of napi_gro_frags in 5.4 and segments of all from 5.11 on.
+	"gro_normal": "v4.8=frags_list v5.5=skb_list v5.11=skb_list_segments",
+	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
+	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner",
+	// The time limit follows the tick from 5.7 on, and did before it was a setting.
+	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies",
+}
+
+// TestPresets: the presets choose what the versions do, and there is one for each version
+// in which a behaviour changes.
 func TestPresets(t *testing.T) {
-	want := map[string][5]string{ // napi_schedule, ksoftirqd, gro_normal, page_pool_recycle, netdev_budget_usecs
-		"v5.4": {"always_raise", "defer_while_running", "frags_list", "driver_only", "fixed_2000"},
-		"v6.1": {"always_raise", "defer_while_running", "skb_list_segments", "ring", "two_jiffies"},
-		"v6.3": {"always_raise", "defer_while_running", "skb_list_segments", "ring", "two_jiffies"},
-		"v6.4": {"skip_in_net_rx_action", "defer_while_running", "skb_list_segments", "direct_list_owner", "two_jiffies"},
-		"v6.5": {"skip_in_net_rx_action", "inline", "skb_list_segments", "direct_list_owner", "two_jiffies"},
-	}
 	l := scenarios.Loader(nil)
 	entries, err := l.Presets()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string][5]string{}
+	var versions []string
+	got, last := map[string]string{}, map[string]string{}
 	for _, e := range entries {
+		versions = append(versions, e.Name)
 		p, err := l.Preset(e.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -40,12 +47,18 @@ func TestPresets(t *testing.T) {
 		if p.Name != e.Name || e.Summary == "" {
 			t.Errorf("the preset %s calls itself %q: %q", e.Name, p.Name, e.Summary)
 		}
-		b := p.Behaviours
-		got[e.Name] = [5]string{
-			b[spec.NAPISchedule], b[spec.Ksoftirqd], b[spec.GRONormal], b[spec.PagePoolRecycle], b[spec.NetdevBudgetUsecs],
+		for name, value := range p.Behaviours {
+			if value != last[name] {
+				got[name] = strings.TrimSpace(got[name] + " " + e.Name + "=" + value)
+				last[name] = value
+			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(presetChanges, got); diff != "" {
+		t.Errorf("changes of behaviours (-want +got):\n%s", diff)
+	}
+	const all = "v4.8 v4.9 v4.12 v4.19 v5.3 v5.4.0 v5.4 v5.5 v5.8 v5.11 v5.12 v5.14 v5.19 v6.1 v6.3 v6.4 v6.5 v6.6 v6.12 v6.13 v6.14 v6.18"
+	if diff := cmp.Diff(all, strings.Join(versions, " ")); diff != "" {
 		t.Errorf("presets (-want +got):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"napisim/reports/result"
 	"napisim/scenarios/spec"
+	"napisim/scenarios/spec/behaviours"
 	"napisim/scenarios/strict"
 )
 
@@ -73,7 +74,7 @@ func completeRule(*cobra.Command, []string, string) []string {
 
 func completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := spec.Paths()
-	for _, b := range spec.Behaviours() {
+	for _, b := range behaviours.All() {
 		names = append(names, b.Name)
 	}
 	for _, d := range result.Definitions() {

@@ -11,6 +11,7 @@ import (
 	"napisim/reports/result"
 	"napisim/scenarios/faults"
 	"napisim/scenarios/spec"
+	"napisim/scenarios/spec/behaviours"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -47,7 +48,7 @@ const behavioursPath = "kernel.behaviours."
 
 // explain returns what is known under a name.
 func explain(name string) (string, error) {
-	for _, b := range spec.Behaviours() {
+	for _, b := range behaviours.All() {
 		if name == b.Name || name == behavioursPath+b.Name {
 			return explainBehaviour(b), nil
 		}
@@ -80,7 +81,7 @@ func unexplained(name string, err error) error {
 		return err
 	}
 	var names []string
-	for _, b := range spec.Behaviours() {
+	for _, b := range behaviours.All() {
 		names = append(names, b.Name)
 	}
 	for _, d := range result.Definitions() {
@@ -92,7 +93,7 @@ func unexplained(name string, err error) error {
 	return fmt.Errorf("there is no field, behaviour or metric %q%s", name, suggestion(faults.Nearest(name, names), ""))
 }
 
-func explainBehaviour(b spec.Behaviour) string {
+func explainBehaviour(b behaviours.Behaviour) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: a behaviour of kernels\n  %s\n", behavioursPath+b.Name, b.Doc)
 	for _, v := range b.Values {

@@ -12,6 +12,7 @@ import (
 	"napisim/scenarios"
 	"napisim/scenarios/faults"
 	"napisim/scenarios/spec"
+	"napisim/scenarios/spec/behaviours"
 )
 
 // A catalogue is something that can be listed.
@@ -110,28 +111,42 @@ func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app) ([]string
 
 // listBehaviours lists every value of every behaviour with the presets that have it.
 func (a *app) listBehaviours() ([]string, [][]string, error) {
-	presets, err := a.loader.Presets()
+	entries, err := a.loader.Presets()
 	if err != nil {
 		return nil, nil, err
 	}
-	having := map[[2]string][]string{}
-	for _, p := range presets {
-		preset, err := a.loader.Preset(p.Name)
-		if err != nil {
+	presets := make([]*spec.Preset, len(entries))
+	for i, e := range entries {
+		if presets[i], err = a.loader.Preset(e.Name); err != nil {
 			return nil, nil, err
-		}
-		for name, value := range preset.Behaviours {
-			key := [2]string{name, value}
-			having[key] = append(having[key], p.Name)
 		}
 	}
 	var rows [][]string
-	for _, b := range spec.Behaviours() {
+	for _, b := range behaviours.All() {
 		for _, v := range b.Values {
-			rows = append(rows, []string{b.Name, v.Name, strings.Join(having[[2]string{b.Name, v.Name}], " "), v.Doc})
+			rows = append(rows, []string{b.Name, v.Name, having(presets, b.Name, v.Name), v.Doc})
 		}
 	}
 	return []string{"behaviour", "value", "presets", "description"}, rows, nil
+}
+
+// having writes which presets have a value, as ranges of their order: "v4.8, v6.5-v6.18".
+func having(presets []*spec.Preset, behaviour, value string) string {
+	var ranges []string
+	for i := 0; i < len(presets); i++ {
+		first := i
+		for i < len(presets) && presets[i].Behaviours[behaviour] == value {
+			i++
+		}
+		switch i - first {
+		case 0:
+		case 1:
+			ranges = append(ranges, presets[first].Name)
+		default:
+			ranges = append(ranges, presets[first].Name+"-"+presets[i-1].Name)
+		}
+	}
+	return strings.Join(ranges, ", ")
 }
 
 func (a *app) listMetrics() ([]string, [][]string, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"napisim/scenarios/spec/behaviours"
 	"napisim/scenarios/strict"
 )
 
@@ -21,7 +22,7 @@ func Describe() strict.Field {
 // describeBehaviours gives a mapping with free keys the keys of the table.
 func describeBehaviours(f strict.Field) strict.Field {
 	f.Form, f.Type, f.Element = strict.Mapping, "a mapping", nil
-	for _, b := range Behaviours() {
+	for _, b := range behaviours.All() {
 		doc := []string{b.Doc}
 		for _, v := range b.Values {
 			doc = append(doc, fmt.Sprintf("%s: %s (%s)", v.Name, v.Doc, v.Versions))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"napisim/scenarios/spec"
+	"napisim/scenarios/spec/behaviours"
 	"napisim/scenarios/strict"
 )
 
@@ -143,7 +144,7 @@ func TestPaths(t *testing.T) {
 // TestBehaviours: names are unique, documented and usable in a path.
 func TestBehaviours(t *testing.T) {
 	seen := map[string]bool{}
-	for _, b := range spec.Behaviours() {
+	for _, b := range behaviours.All() {
 		if seen[b.Name] || b.Doc == "" || len(b.Values) < 2 || strings.ContainsAny(b.Name, ".= ") {
 			t.Errorf("behaviour %+v", b)
 		}

@@ -7,6 +7,7 @@ var fieldDocs = map[string]string{
 	"Kernel.Preset":              "The version whose choices are taken: a name or a file.",
 	"Kernel.Behaviours":          "The choices, by the name of the behaviour.",
 	"Preset.Name":                "The name of the preset, which is also the name of its file.",
+	"Preset.Base":                "The preset whose choices and settings hold where this one does not say otherwise: as a rule the version before.",
 	"Preset.Version":             "The version of Linux that the choices were read from.",
 	"Preset.Summary":             "One line that says what sets the version apart.",
 	"Preset.Behaviours":          "The choices, by the name of the behaviour.",

@@ -8,6 +8,7 @@ import (
 
 	"napisim/model/unit"
 	"napisim/scenarios/faults"
+	"napisim/scenarios/spec/behaviours"
 )
 
 // Kernel is a set of named choices. A scenario names a preset and may override single
@@ -23,12 +24,15 @@ type Kernel struct {
 type Preset struct {
 	// The name of the preset, which is also the name of its file.
 	Name string `yaml:"name" required:"true"`
+	// The preset whose choices and settings hold where this one does not say otherwise: as
+	// a rule the version before.
+	Base string `yaml:"base"`
 	// The version of Linux that the choices were read from.
 	Version string `yaml:"version" required:"true"`
 	// One line that says what sets the version apart.
 	Summary string `yaml:"summary" required:"true"`
 	// The choices, by the name of the behaviour.
-	Behaviours map[string]string `yaml:"behaviours" required:"true"`
+	Behaviours map[string]string `yaml:"behaviours"`
 	// The settings whose defaults differ from those of other versions.
 	Sysctl Sysctl `yaml:"sysctl"`
 }
@@ -57,23 +61,7 @@ type Sysctl struct {
 	TCPAdvWinScale int `yaml:"net.ipv4.tcp_adv_win_scale" default:"1" min:"-31" max:"31" kernel:"sysctl net.ipv4.tcp_adv_win_scale"`
 }
 
-// A Behaviour is one thing that kernels do differently. A choice that spans several
-// functions is one behaviour, so that no mixture can be named that never existed.
-type Behaviour struct {
-	Name   string
-	Doc    string // what is decided, and where in the kernel
-	Values []Value
-}
-
-// A Value is one way to behave.
-type Value struct {
-	Name     string
-	Doc      string // what the kernel does
-	Versions string // which releases do it
-	Commit   string // the change that brought it, "" if it was always there or is not known
-}
-
-// The behaviours and their values.
+// The behaviours and values that the scenarios package knows by name.
 const (
 	NAPISchedule = "napi_schedule"
 	AlwaysRaise  = "always_raise"
@@ -99,35 +87,6 @@ const (
 	TwoJiffies        = "two_jiffies"
 )
 
-// Behaviours returns the table of all behaviours.
-func Behaviours() []Behaviour {
-	return []Behaviour{
-		{NAPISchedule, "When ____napi_schedule raises NET_RX, and the tail of net_rx_action that goes with it.", []Value{
-			{AlwaysRaise, "Every schedule raises NET_RX; net_rx_action returns when its list is empty.", "to 6.3", ""},
-			{SkipRaise, "No raise while net_rx_action runs on the CPU: it looks at the list again before it returns, and keeps its flag set while work is left.", "from 6.4", "8b43fd3d1d7d"},
-			{ClearAlways, "As " + SkipRaise + ", but net_rx_action clears its flag at every exit.", "never merged: an experiment of May 2023", ""},
-		}},
-		{Ksoftirqd, "Who runs the softirqs that are raised while ksoftirqd is runnable.", []Value{
-			{Inline, "Whoever leaves an interrupt or a section with softirqs off runs them.", "to 4.8 and from 6.5", "d15121be7485"},
-			{DeferRunning, "They wait until the scheduler runs ksoftirqd.", "4.9 to 6.4", "4cd13c21b207"},
-		}},
-		{GRONormal, "How packets leave GRO for the stack.", []Value{
-			{FragsList, "Packets of napi_gro_frags and merged packets gather in a list that counts packets; those of napi_gro_receive go one by one.", "5.4.18 and later 5.4", "323ebb61e32b"},
-			{SKBList, "All packets gather in the list, which counts packets.", "5.5 to 5.10", "6570bc79c0df"},
-			{SKBListSegments, "All packets gather in the list, which counts the segments of merged packets.", "from 5.11", "8dc1c444df19"},
-		}},
-		{PagePoolRecycle, "How the pages of an skb return to their page_pool.", []Value{
-			{DriverOnly, "Not at all: only what the driver itself drops is recycled, other pages go to the page allocator.", "to 5.12", ""},
-			{Ring, "Through the ring of the pool.", "5.14 to 6.3", ""},
-			{DirectListOwner, "Into the cache of the pool when freed on the CPU where its NAPI is scheduled, otherwise through the ring.", "from 6.4", "8c48eea3adf3"},
-		}},
-		{NetdevBudgetUsecs, "What net.core.netdev_budget_usecs is by default.", []Value{
-			{Fixed2000, "2000 us, whatever the timer frequency.", "4.12 to 5.6", ""},
-			{TwoJiffies, "Two ticks. Kernels since March 2025, stable ones included, refuse less; those before take it.", "from 5.7", ""},
-		}},
-	}
-}
-
 // find returns the element of a table with a name; ok is false if there is none.
 func find[T any](table []T, name string, of func(T) string) (found T, ok bool) {
 	i := slices.IndexFunc(table, func(t T) bool { return of(t) == name })
@@ -137,8 +96,8 @@ func find[T any](table []T, name string, of func(T) string) (found T, ok bool) {
 	return table[i], true
 }
 
-func behaviourName(b Behaviour) string { return b.Name }
-func valueName(v Value) string         { return v.Name }
+func behaviourName(b behaviours.Behaviour) string { return b.Name }
+func valueName(v behaviours.Value) string         { return v.Name }
 
 // names returns the names in a table, in its order.
 func names[T any](table []T, of func(T) string) []string {
@@ -153,7 +112,7 @@ func names[T any](table []T, of func(T) string) []string {
 // behaviour that is left open.
 func checkBehaviours(chosen map[string]string, path, whole string) faults.List {
 	var found faults.List
-	table := Behaviours()
+	table := behaviours.All()
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
 		at := path + "." + name
 		b, ok := find(table, name, behaviourName)

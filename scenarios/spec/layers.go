@@ -117,12 +117,13 @@ func (r *reader) kernel(n *strict.Node) *strict.Node {
 		r.fault(preset.Pos, "kernel.preset", err)
 		return n
 	}
-	_, document, found := readPreset(src)
-	for _, f := range found {
+	own := reader{Loader: r.Loader, sources: map[string]*source{}}
+	_, document := own.preset(src)
+	for _, f := range own.found {
 		f.Path, f.Text = "kernel.preset", join(f.Path, f.Text)
 		r.found = append(r.found, f)
 	}
-	if len(found) > 0 {
+	if document == nil {
 		return n
 	}
 	kernel := strict.Under("behaviours", document.Get("behaviours"))

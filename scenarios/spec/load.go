@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"napisim/model/unit"
@@ -108,22 +109,27 @@ func (l Loader) Preset(name string) (*Preset, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, _, found := readPreset(src)
-	if err := found.Err(); err != nil {
-		return nil, err
+	r := reader{Loader: l, sources: map[string]*source{}}
+	p, _ := r.preset(src)
+	if p == nil {
+		return nil, r.found.Err()
 	}
 	return p, nil
 }
 
-// readPreset reads a kernel preset and returns its document, too.
-func readPreset(src *source) (*Preset, *strict.Node, faults.List) {
-	n, found := strict.Parse(src.name, src.text)
+// preset reads a kernel preset, lays it over its bases, and returns the document of
+// that, too; nil where something is wrong.
+func (r *reader) preset(src *source) (*Preset, *strict.Node) {
+	n := layers[Preset](r, presetShelf, src, nil)
 	if n == nil {
-		return nil, nil, found
+		return nil, nil
 	}
-	p, given, more := strict.Decode[Preset](n)
-	found = append(found, more...)
-	return &p, n, found.And(given.Locate(checkBehaviours(p.Behaviours, "behaviours", "behaviours")))
+	p, given, found := strict.Decode[Preset](n)
+	r.found = append(r.found, found.And(given.Locate(checkBehaviours(p.Behaviours, "behaviours", "behaviours")))...)
+	if len(r.found) > 0 {
+		return nil, nil
+	}
+	return &p, n
 }
 
 // A source is a file that was read.
@@ -260,13 +266,34 @@ func (l Loader) names(s shelf) ([]string, error) {
 type Entry struct {
 	Name    string
 	Summary string
+	Version string // of Linux, for a kernel preset
 }
 
 // Scenarios lists the scenarios of the library.
 func (l Loader) Scenarios() ([]Entry, error) { return l.list(scenarioShelf) }
 
-// Presets lists the kernel presets of the library.
-func (l Loader) Presets() ([]Entry, error) { return l.list(presetShelf) }
+// Presets lists the kernel presets of the library, oldest first.
+func (l Loader) Presets() ([]Entry, error) {
+	all, err := l.list(presetShelf)
+	slices.SortStableFunc(all, func(a, b Entry) int { return compareVersions(a.Version, b.Version) })
+	return all, err
+}
+
+// compareVersions orders versions by the numbers in them: 5.4 before 5.12.
+func compareVersions(a, b string) int {
+	return slices.Compare(versionNumbers(a), versionNumbers(b))
+}
+
+// versionNumbers returns the numbers in a version, from left to right.
+func versionNumbers(version string) []int {
+	var all []int
+	for _, digits := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.Atoi(digits); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
 
 // Platforms lists the platforms of the library.
 func (l Loader) Platforms() ([]Entry, error) { return l.list(platformShelf) }
@@ -287,7 +314,8 @@ func (l Loader) list(s shelf) ([]Entry, error) {
 			return nil, err
 		}
 		summary, _ := n.Get("summary").Text()
-		entries = append(entries, Entry{Name: name, Summary: summary})
+		version, _ := n.Get("version").Text()
+		entries = append(entries, Entry{Name: name, Summary: summary, Version: version})
 	}
 	return entries, nil
 }

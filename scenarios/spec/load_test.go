@@ -377,7 +377,7 @@ func TestLists(t *testing.T) {
 	}
 	want := map[string][]spec.Entry{
 		"scenarios": {{Name: "small", Summary: "the least that makes a scenario"}},
-		"presets":   {{Name: "new", Summary: "time limit of two ticks"}, {Name: "old", Summary: "fixed time limit"}},
+		"presets":   {{Name: "old", Summary: "fixed time limit", Version: "5.4.18"}, {Name: "new", Summary: "time limit of two ticks", Version: "6.5.0"}},
 		"platforms": {{Name: "board", Summary: "a machine for tests"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
