@@ -21,6 +21,7 @@ const (
 	StageSoftirqEntry
 	StageSoftirqExit
 	StageTimerSoftirq
+	StageHRTimer
 	StageNetRXAction
 	StageNetRXTail
 	StageNAPIPoll
@@ -79,6 +80,7 @@ var stageText = [NumStages]struct {
 	StageSoftirqEntry:  {"softirq_entry", "__do_softirq up to its first vector, or one restart", false},
 	StageSoftirqExit:   {"softirq_exit", "leaving __do_softirq", false},
 	StageTimerSoftirq:  {"timer_softirq", "one expired timer in the TIMER softirq", false},
+	StageHRTimer:       {"hrtimer", "one expired hrtimer in the timer interrupt: queue, callback's start and end, programming the next", false},
 	StageNetRXAction:   {"net_rx_action", "net_rx_action up to its first poll", false},
 	StageNetRXTail:     {"net_rx_tail", "from the last look at the poll list to the end of the NET_RX vector", false},
 	StageNAPIPoll:      {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},

@@ -48,6 +48,15 @@ var (
 	taskSwitch = load{1, func(m *Machine, n int) { pingPong(m, n, m.Cores[0], m.Cores[0]) }}
 	// The same with the tasks on two cores: an IPI, and a switch from and to idle for each.
 	crossCoreWakeup = load{2, func(m *Machine, n int) { pingPong(m, n, m.Cores[0], m.Cores[1]) }}
+	// A task that sleeps on an hrtimer.
+	nap = load{1, func(m *Machine, n int) {
+		start(m.Cores[0], "napper", TaskConfig{}, func(t *Task) {
+			for i := range n {
+				t.SleepUntil(sim.Time(i+1) * 20 * us)
+			}
+			m.eng.Stop()
+		})
+	}}
 	// A tick of a busy core with two tasks.
 	tick = load{1, func(m *Machine, n int) {
 		start(m.Cores[0], "hog", TaskConfig{}, hog)
@@ -128,13 +137,14 @@ func BenchmarkInterrupt(b *testing.B)         { interrupt.bench(b) }
 func BenchmarkInterruptOverIdle(b *testing.B) { interruptOverIdle.bench(b) }
 func BenchmarkSwitch(b *testing.B)            { taskSwitch.bench(b) }
 func BenchmarkCrossCoreWakeup(b *testing.B)   { crossCoreWakeup.bench(b) }
+func BenchmarkNap(b *testing.B)               { nap.bench(b) }
 func BenchmarkTick(b *testing.B)              { tick.bench(b) }
 
 // Ten thousand of each allocate no more than ten do.
 func TestNothingIsAllocated(t *testing.T) {
 	for name, l := range map[string]load{
 		"spend and look": spendAndLook, "interrupt": interrupt, "interrupt over idle": interruptOverIdle,
-		"switch": taskSwitch, "wakeup": crossCoreWakeup, "tick": tick,
+		"switch": taskSwitch, "wakeup": crossCoreWakeup, "tick": tick, "nap": nap,
 	} {
 		allocated := func(n int) float64 {
 			return testing.AllocsPerRun(1, func() {

@@ -117,7 +117,9 @@ type Core struct {
 	tickEvent   sim.EventID
 	tickStopped bool
 	stoppedAt   sim.Time
+	tickDue     bool // the timer interrupt on its way is a tick, not only one of an HRTimer
 	timers      timerList
+	hrtimers    []*HRTimer // armed
 
 	ledger
 	shelved sim.Time // the price of what preempted tasks have in their ledgers
@@ -134,8 +136,10 @@ type Stats struct {
 	ContextSwitches int64
 	// Interrupts counts hard interrupts taken, ticks and IPIs included.
 	Interrupts int64
-	// Ticks counts timer interrupts.
+	// Ticks counts timer interrupts, those that only expire HRTimers not included.
 	Ticks int64
+	// HRTimers counts expired high-resolution timers.
+	HRTimers int64
 	// IPIs counts rescheduling interrupts taken.
 	IPIs int64
 }
@@ -321,11 +325,13 @@ func (c *Core) Fire(arg uint64) {
 		c.eng.Ready(c.cur.proc)
 	case argTick:
 		c.tickEvent = c.eng.Schedule(c.eng.Now()+c.m.tick, c.phase(phaseInterrupts), c, argTick)
+		c.tickDue = true
 		c.Raise(c.timer)
 	case argIPI:
 		c.Raise(c.resched)
 	case argTimer:
 		c.timers.event = 0
+		c.tickDue = true
 		c.Raise(c.timer)
 	}
 }

@@ -93,11 +93,12 @@ type Machine struct {
 	// Fingerprint is mixed from every interrupt, softirq, poll and task switch.
 	Fingerprint trace.Fingerprint
 
-	eng     *sim.Engine
-	cfg     Config
-	tick    sim.Time
-	jiffies int64
-	nextPID int
+	eng         *sim.Engine
+	cfg         Config
+	tick        sim.Time
+	jiffies     int64
+	nextPID     int
+	nextHRTimer int
 }
 
 // NewMachine builds the cores, each with its idle task. cfg must be valid.
@@ -111,7 +112,7 @@ func NewMachine(eng *sim.Engine, cfg Config) *Machine {
 		c.clock = c.started
 		c.tickOffset = (cfg.TickPhase + m.tick*sim.Time(id)/sim.Time(cfg.Cores)) % m.tick
 		c.resched = c.NewLine(-1, "rescheduling", (*Core).handleResched)
-		c.timer = c.NewLine(-1, "local_timer", (*Core).handleTick)
+		c.timer = c.NewLine(-1, "local_timer", (*Core).handleTimer)
 		c.idle = m.newTask(c, fmt.Sprintf("swapper/%d", id), TaskConfig{}, func(*Task) { c.idleLoop() })
 		c.idle.PID = 0
 		c.idle.state = stateRunning

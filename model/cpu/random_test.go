@@ -32,7 +32,7 @@ func drawOps(depth, level, least int) *rapid.Generator[[]op] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) op {
 		last := opMightResched
 		if depth > 0 {
-			last = [...]opKind{opUser, opBH, opPreempt}[level]
+			last = [...]opKind{opNap, opBH, opPreempt}[level]
 		}
 		o := op{kind: rapid.SampledFrom(weighted(last)).Draw(t, "op")}
 		switch o.kind {
@@ -42,7 +42,7 @@ func drawOps(depth, level, least int) *rapid.Generator[[]op] {
 			o.body = drawOps(depth-1, max(level, 1), 0).Draw(t, "preemptoff")
 		case opBH:
 			o.body = drawOps(depth-1, 1, 0).Draw(t, "bhoff")
-		case opWork, opDevice:
+		case opWork, opDevice, opHRTimer, opNap:
 			o.d = drawTime(40).Draw(t, "d")
 		case opUser, opTimer:
 			o.d = drawLong(t, "d")
@@ -108,6 +108,9 @@ func drawWorld(t *rapid.T) *worldSpec {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "timers") {
 		spec.Timers = append(spec.Timers, lineSpec{core.Draw(t, "core"), drawOps(1, 1, 1).Draw(t, "expiry")})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "hrtimers") {
+		spec.HR = append(spec.HR, lineSpec{core.Draw(t, "core"), drawOps(1, 2, 1).Draw(t, "hr expiry")})
 	}
 	line := rapid.IntRange(0, len(spec.Lines)-1)
 	for range rapid.IntRange(0, 3).Draw(t, "devices") {
@@ -259,6 +262,11 @@ func (w *world) atRest(t *rapid.T) {
 	for i, timer := range w.timers {
 		if timer.Armed() {
 			t.Errorf("timer %d is still armed", i)
+		}
+	}
+	for i, timer := range w.hr {
+		if timer.Armed() {
+			t.Errorf("hrtimer %d is still armed", i)
 		}
 	}
 }

@@ -54,6 +54,7 @@ type Task struct {
 	ent   entity
 	stats TaskStats
 
+	sleeper *HRTimer // of SleepUntil; made when first needed
 	charges []charge // of what it was preempted in, not paid for yet
 }
 
@@ -109,6 +110,34 @@ func (t *Task) Sleep() {
 	}
 	t.state = stateSleeping
 	c.schedule(false)
+}
+
+// SleepUntil is an hrtimer sleeper (do_nanosleep): the task gives the core away until
+// a timer interrupt at exactly that instant wakes it. It goes on sleeping when woken
+// by somebody else. An instant that is not in the future returns at once.
+func (t *Task) SleepUntil(at sim.Time) {
+	t.core.Look()
+	for !t.SleepTimeout(at) {
+	}
+}
+
+// SleepTimeout is schedule_hrtimeout: Sleep with a limit. It returns when the task is
+// woken, and reports whether the instant was reached. As with Sleep, the caller has
+// looked, found nothing to do and spent nothing since.
+func (t *Task) SleepTimeout(at sim.Time) (expired bool) {
+	c := t.core
+	if c.debt == 0 && at <= c.eng.Now() {
+		return true
+	}
+	if t.sleeper == nil {
+		t.sleeper = c.NewHRTimer(func(c *Core) { c.Wake(t) })
+	}
+	t.sleeper.Start(at)
+	t.Sleep()
+	c.Look()
+	expired = !t.sleeper.Armed()
+	t.sleeper.Cancel()
+	return expired
 }
 
 // ToUser is the return to user mode: a due switch happens first.

@@ -86,7 +86,27 @@ func (c *Core) RunTimers() {
 	}
 }
 
-// handleTick is the timer interrupt: time, timers, scheduler.
+// handleTimer is the local timer interrupt (hrtimer_interrupt): the tick is one of
+// what it may find due, the others are HRTimers. What falls due while it runs is done
+// in the same interrupt, as the timer is programmed for the next only at its end.
+func (c *Core) handleTimer() {
+	for {
+		if c.tickDue {
+			c.tickDue = false
+			c.handleTick()
+			c.Look()
+		}
+		t := c.earliestHRTimer()
+		if t == nil || t.expires > c.eng.Now() {
+			break
+		}
+		t.expire()
+		c.Look()
+	}
+	c.pending &^= c.timer.bit
+}
+
+// handleTick is the tick (tick_sched_timer): time, timers, scheduler.
 func (c *Core) handleTick() {
 	c.stats.Ticks++
 	c.Spend(model.StageTick)

@@ -21,6 +21,7 @@ type world struct {
 	soft   []*miniSoftirqs
 	lines  []*Line
 	timers []*Timer
+	hr     []*HRTimer
 }
 
 type opKind int
@@ -34,6 +35,8 @@ const (
 	opSoftirq
 	opTimer
 	opTimerDel
+	opHRTimer
+	opHRTimerDel
 	opDevice
 	opRaise
 	opCondResched
@@ -42,6 +45,7 @@ const (
 	opPreempt
 	opBH
 	opUser
+	opNap
 	numOps
 )
 
@@ -56,8 +60,8 @@ type op struct {
 // String writes a program in a form that tells what failed.
 func (o op) String() string {
 	names := [...]string{
-		"spend", "work", "look", "observe", "push", "softirq", "timer", "del", "device", "raise",
-		"cond", "might", "irqoff", "preemptoff", "bhoff", "user",
+		"spend", "work", "look", "observe", "push", "softirq", "timer", "del", "hrtimer", "hrdel", "device", "raise",
+		"cond", "might", "irqoff", "preemptoff", "bhoff", "user", "nap",
 	}
 	if o.body != nil {
 		return fmt.Sprintf("%s%v", names[o.kind], o.body)
@@ -74,6 +78,7 @@ type worldSpec struct {
 	Softirq []op // run by every vector but TIMER
 	Lines   []lineSpec
 	Timers  []lineSpec
+	HR      []lineSpec // HRTimers
 	Devices []deviceSpec
 	Audits  []sim.Time
 	Cuts    []sim.Time // when all numbers are read, in the middle of the run
@@ -116,6 +121,9 @@ func newWorld(spec *worldSpec, eng *sim.Engine) *world {
 	}
 	for _, spec := range spec.Timers {
 		w.timers = append(w.timers, w.m.Cores[spec.Core].NewTimer(func(c *Core) { w.exec(c, nil, spec.Program) }))
+	}
+	for _, spec := range spec.HR {
+		w.hr = append(w.hr, w.m.Cores[spec.Core].NewHRTimer(func(c *Core) { w.exec(c, nil, spec.Program) }))
 	}
 	for i, spec := range spec.Tasks {
 		t := w.m.NewTask(w.m.Cores[spec.Core], fmt.Sprintf("task%d", i), spec.Config, func(t *Task) { w.task(t, i) })
@@ -192,6 +200,14 @@ func (w *world) exec(c *Core, t *Task, ops []op) {
 			if c.Look(); len(w.timers) > 0 {
 				w.timers[o.n%len(w.timers)].Del()
 			}
+		case opHRTimer:
+			if c.Look(); len(w.hr) > 0 && w.pay() {
+				w.hr[o.n%len(w.hr)].Start(c.Now() + o.d)
+			}
+		case opHRTimerDel:
+			if c.Look(); len(w.hr) > 0 {
+				w.hr[o.n%len(w.hr)].Cancel()
+			}
 		case opDevice:
 			if c.Look(); w.pay() {
 				at(w.m, c.Now()+o.d, w.lines[o.n%len(w.lines)].Raise)
@@ -231,6 +247,12 @@ func (w *world) section(c *Core, t *Task, o op) {
 		t.ToUser()
 		c.Work(o.d)
 		t.ToKernel()
+	case opNap:
+		if t == nil || c.InInterrupt() || c.preemptOff > 0 || c.irqsOff {
+			return
+		}
+		c.Look()
+		t.SleepUntil(c.Now() + o.d)
 	default:
 		panic("unknown op")
 	}
