@@ -1,6 +1,9 @@
 package cpu
 
-import "napisim/sim/trace"
+import (
+	"napisim/model"
+	"napisim/sim/trace"
+)
 
 // Mix adds a step to the run's fingerprint: a trace point passed on this core at
 // the current instant, with one number. The caller must have looked.
@@ -28,8 +31,13 @@ func (c *Core) Event(p trace.Point) trace.Event {
 	}
 }
 
-// Emit records an event that Event has made.
-func (c *Core) Emit(e trace.Event) { c.m.Trace.Emit(e) }
+// Emit records an event that Event has made. Where tracing costs time, it is charged
+// from here on: the event itself has its instant.
+func (c *Core) Emit(e trace.Event) {
+	if c.m.Trace.Emit(e) && c.costs[model.StageTraceEvent] != 0 {
+		c.Spend(model.StageTraceEvent)
+	}
+}
 
 func (c *Core) traceContext() trace.Context {
 	switch {
