@@ -32,7 +32,8 @@ func (c *Core) Event(p trace.Point) trace.Event {
 }
 
 // Emit records an event that Event has made. Where tracing costs time, it is charged
-// from here on: the event itself has its instant.
+// from here on: the event itself has its instant. Events are emitted between a look and
+// what the look was for, so such a run is right in lazy mode only.
 func (c *Core) Emit(e trace.Event) {
 	if c.m.Trace.Emit(e) && c.costs[model.StageTraceEvent] != 0 {
 		c.Spend(model.StageTraceEvent)
