@@ -60,7 +60,6 @@ const (
 	StageRecvSKB
 	StageCopyByte
 	StageAppRead
-	StageTraceEvent
 
 	// NumStages is the number of stages.
 	NumStages
@@ -120,7 +119,6 @@ var stageText = [NumStages]struct {
 	StageRecvSKB:       {"recv_skb", "taking one skb off a socket queue, without its free", false},
 	StageCopyByte:      {"copy_byte", "copying one byte to user space", true},
 	StageAppRead:       {"app_read", "the application's own work per read call", false},
-	StageTraceEvent:    {"trace_event", "recording one trace event; 0 observes without disturbing", false},
 }
 
 // String returns the stage's name in platform files.

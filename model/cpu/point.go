@@ -1,9 +1,6 @@
 package cpu
 
-import (
-	"napisim/model"
-	"napisim/sim/trace"
-)
+import "napisim/sim/trace"
 
 // Mix adds a step to the run's fingerprint: a trace point passed on this core at
 // the current instant, with one number. The caller must have looked.
@@ -35,8 +32,8 @@ func (c *Core) Event(p trace.Point) trace.Event {
 // from here on: the event itself has its instant. Events are emitted between a look and
 // what the look was for, so such a run is right in lazy mode only.
 func (c *Core) Emit(e trace.Event) {
-	if c.m.Trace.Emit(e) && c.costs[model.StageTraceEvent] != 0 {
-		c.Spend(model.StageTraceEvent)
+	if c.m.Trace.Emit(e) && c.m.cfg.TraceCost != 0 {
+		c.Work(c.m.cfg.TraceCost)
 	}
 }
 

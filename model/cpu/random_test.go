@@ -73,7 +73,6 @@ func drawConfig(t *rapid.T) Config {
 	costs := rapid.SliceOfN(drawTime(12), int(model.NumStages), int(model.NumStages)).Draw(t, "costs")
 	if rapid.IntRange(0, 4).Draw(t, "free") > 0 {
 		copy(cfg.Costs[:], costs)
-		cfg.Costs[model.StageTraceEvent] = 0 // events are emitted between a look and what it was for
 	}
 	if cfg.TickPhase *= 4; cfg.TickPhase >= sim.Second/sim.Time(cfg.HZ) {
 		cfg.TickPhase = 0
