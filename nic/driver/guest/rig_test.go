@@ -275,6 +275,18 @@ func (r *rig) happenings() (all []happening) {
 		switch e.Point {
 		case trace.IRQHandlerEntry:
 			what = "irq " + e.S
+		case trace.SoftirqRaise:
+			if e.A == int64(softirq.NetRX) {
+				what = "raise " + [...]string{".", "s", "h", "H"}[e.Flags.Context]
+			}
+		case trace.SoftirqEntry:
+			if e.A == int64(softirq.NetRX) {
+				what = "entry NET_RX"
+			}
+		case trace.SoftirqExit:
+			if e.A == int64(softirq.NetRX) {
+				what = "exit NET_RX"
+			}
 		case trace.NAPIPoll:
 			what = fmt.Sprintf("poll %s %d", e.S, e.B)
 		}
