@@ -53,6 +53,7 @@ const (
 	StageUDPReceive
 	StageTCPAck
 	StageDevXmit
+	StageTXPost
 	StageSockWakeup
 	StageContextSwitch
 	StageSyscall
@@ -112,6 +113,7 @@ var stageText = [NumStages]struct {
 	StageUDPReceive:    {"udp_receive", "udp_rcv: lookup, checks, queueing of one datagram", false},
 	StageTCPAck:        {"tcp_ack", "building one ACK and sending it down to the driver", false},
 	StageDevXmit:       {"dev_xmit", "ndo_start_xmit of one frame: map, descriptor, doorbell", false},
+	StageTXPost:        {"tx_post", "posting one frame of several: map and descriptor, no doorbell", false},
 	StageSockWakeup:    {"sock_wakeup", "sock_def_readable and try_to_wake_up of a sleeping reader", false},
 	StageContextSwitch: {"context_switch", "one switch between tasks, scheduler included", false},
 	StageSyscall:       {"syscall", "entering and leaving the kernel for one system call", false},
