@@ -84,7 +84,7 @@ func TestS6MissedIsNoted(t *testing.T) {
 	} {
 		n := NewNAPI(NAPIConfig{Name: "eth0"})
 		n.state = c.old
-		ok := n.schedulePrep()
+		ok := prepMissing(n)
 		if ok != c.ok || n.state != c.want {
 			t.Errorf("from %04b: %v, %04b, want %v, %04b", c.old, ok, n.state, c.ok, c.want)
 		}
