@@ -113,6 +113,10 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		Ksoftirqd:    s.Kernel.Behaviours[spec.Ksoftirqd],
 		GRONormal:    s.Kernel.Behaviours[spec.GRONormal],
 
+		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
+		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
+		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
+
 		NetdevBudget:      s.Sysctl.NetdevBudget,
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),
 		GRONormalBatch:    s.Sysctl.GRONormalBatch,
@@ -174,7 +178,8 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 		p.dev = driver.NewGeneric(drvCfg, h, dev).Netdev
 	}
 	sys.ports = append(sys.ports, p)
-	return nil
+	how := map[spec.Threaded]softirq.Threading{spec.ThreadedEnabled: softirq.Threaded, spec.ThreadedBusyPoll: softirq.ThreadedBusyPoll}[n.NAPI.Threaded]
+	return p.dev.SetThreaded(sys.softnets[n.NAPI.ThreadCPU], how)
 }
 
 // firstIRQ is the Linux interrupt number of the first vector.
@@ -187,6 +192,7 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 		Pool:  driver.PagePoolConfig{Size: n.PagePool.Size, Recycle: recycle},
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
+		GROFlushTimeout: sim.Time(n.NAPI.GROFlushTimeout), DeferHardIRQs: n.NAPI.DeferHardIRQs,
 	}
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096

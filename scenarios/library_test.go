@@ -17,9 +17,16 @@ import (
 // the order of the versions. The source is the behaviour matrix of the kernel facts.
 var presetChanges = map[string]string{
 	// ____napi_schedule and net_rx_action changed together in 6.4.
-	"napi_schedule": "v4.8=always_raise v6.4=skip_in_net_rx_action",
-	// The test for a running ksoftirqd is in 4.9 to 6.4.
-	"ksoftirqd": "v4.8=inline v4.9=defer_while_running v6.5=inline",
+	// In 6.14 a raise from a task began to wake ksoftirqd.
+	"napi_schedule": "v4.8=always_raise v6.4=skip_in_net_rx_action v6.14=skip_and_wake",
+	// MISSED came in 4.11.
+	"napi_schedule_prep": "v4.8=lost v4.12=missed",
+	// The columns of completion, which change in 4.10, 5.0 and 5.8.
+	"napi_complete": "v4.8=always_unmask v4.12=hold v5.3=flush_old v5.8=defer_hard_irqs",
+	// NAPI threads came in 5.12; they poll busily from 6.18 on.
+	"napi_threaded": "v4.8=none v5.12=if_running v6.12=always v6.18=busy_poll",
+	// The test for a running ksoftirqd is in 4.9 to 6.4, with exceptions from 4.18 and 5.3 on.
+	"ksoftirqd": "v4.8=inline v4.9=defer_always v4.19=defer_while_running v5.3=defer_unless_parked v6.5=inline",
 	// GRO's list counts packets of napi_gro_frags in 5.4 and segments of all from 5.11 on.
 	"gro_normal": "v4.8=frags_list v5.5=skb_list v5.11=skb_list_segments",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
@@ -130,7 +137,7 @@ func ExampleLoader() {
 	})
 	fmt.Println(err)
 	// Output:
-	// --set #1: kernel.behaviours.napi_schedule: "always_rise" is not one of always_raise, skip_in_net_rx_action, clear_flag_always (did you mean "always_raise"?)
+	// --set #1: kernel.behaviours.napi_schedule: "always_rise" is not one of always_raise, skip_in_net_rx_action, skip_and_wake, clear_flag_always (did you mean "always_raise"?)
 	// --set #2: nics.eth0.link.rate: "10gbps" has an unknown unit; rates count bits, with SI prefixes (did you mean "10Gbps"?)
 	// --set #3: nics.eth0.rings.rx: 1099511627776 is more than 65536: no network card has such a ring
 }

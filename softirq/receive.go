@@ -68,6 +68,13 @@ func (n *NAPI) groFlush(oldOnly bool) {
 	}
 }
 
+// groFlushNormal is gro_flush_normal, as the end of a poll does it: the GRO flush, and
+// then what waits goes up.
+func (n *NAPI) groFlushNormal(oldOnly bool) {
+	n.groFlush(oldOnly)
+	n.groNormalList()
+}
+
 // groNormalList is gro_normal_list: what waits goes up to the stack.
 func (n *NAPI) groNormalList() {
 	if n.rxCount == 0 {

@@ -41,8 +41,9 @@ type Preset struct {
 // unit in the kernel's documentation take the kernel's plain number or a value with a
 // unit. The defaults are those of Linux on 64-bit machines.
 type Sysctl struct {
-	// The number of packets that one net_rx_action may poll.
-	NetdevBudget int `yaml:"net.core.netdev_budget" default:"300" min:"1" max:"2147483647" unit:"packets" kernel:"sysctl net.core.netdev_budget"`
+	// The number of packets that one net_rx_action may poll. It is looked at after each poll,
+	// so that every run polls once, even with 0.
+	NetdevBudget int `yaml:"net.core.netdev_budget" default:"300" min:"0" max:"2147483647" unit:"packets" kernel:"sysctl net.core.netdev_budget"`
 	// The time that one net_rx_action may poll. It is compared with the tick counter, so
 	// that the real limit lies between one tick less and this.
 	NetdevBudgetUsecs unit.Duration `yaml:"net.core.netdev_budget_usecs" derived:"what the kernel chooses: see kernel.behaviours.netdev_budget_usecs" min:"1us" max:"2147s" bare:"us" kernel:"sysctl net.core.netdev_budget_usecs"`
@@ -66,11 +67,30 @@ const (
 	NAPISchedule = "napi_schedule"
 	AlwaysRaise  = "always_raise"
 	SkipRaise    = "skip_in_net_rx_action"
+	SkipAndWake  = "skip_and_wake"
 	ClearAlways  = "clear_flag_always"
+
+	NAPISchedulePrep = "napi_schedule_prep"
+	Lost             = "lost"
+	Missed           = "missed"
+
+	NAPIComplete  = "napi_complete"
+	AlwaysUnmask  = "always_unmask"
+	Hold          = "hold"
+	FlushOld      = "flush_old"
+	DeferHardIRQs = "defer_hard_irqs"
+
+	NAPIThreaded     = "napi_threaded"
+	NoThreads        = "none"
+	IfRunning        = "if_running"
+	AlwaysScheduled  = "always"
+	BusyPollingNAPIs = "busy_poll"
 
 	Ksoftirqd    = "ksoftirqd"
 	Inline       = "inline"
+	DeferAlways  = "defer_always"
 	DeferRunning = "defer_while_running"
+	DeferParking = "defer_unless_parked"
 
 	GRONormal       = "gro_normal"
 	FragsList       = "frags_list"

@@ -152,6 +152,9 @@ func (s *Scenario) complete(given strict.Positions, stem string) {
 		if !given.Has("nics." + name + ".irq.tx") {
 			nic.IRQ.TX = nic.IRQ.RX
 		}
+		if !given.Has("nics." + name + ".napi.thread_cpu") {
+			nic.NAPI.ThreadCPU = nic.IRQ.RX
+		}
 		if !given.Has("nics." + name + ".features.rx") {
 			nic.Features.RX = nic.Driver != DriverLAN966x
 		}

@@ -84,6 +84,9 @@ func full() *spec.Scenario {
 		},
 		Kernel: spec.Kernel{Preset: "new", Behaviours: map[string]string{
 			"napi_schedule":       "always_raise",
+			"napi_schedule_prep":  "missed",
+			"napi_complete":       "defer_hard_irqs",
+			"napi_threaded":       "if_running",
 			"ksoftirqd":           "inline",
 			"gro_normal":          "skb_list_segments",
 			"page_pool_recycle":   "direct_list_owner",
@@ -98,6 +101,7 @@ func full() *spec.Scenario {
 				MTU:      1500,
 				Rings:    spec.Rings{RX: 512, TX: 256},
 				Coalesce: spec.Coalesce{RXUsecs: 20 * unit.Microsecond, RXFrames: 64, TXUsecs: 50 * unit.Microsecond},
+				NAPI:     spec.NAPI{Threaded: spec.ThreadedDisabled, ThreadCPU: 1},
 				IRQ:      spec.IRQ{RX: 1, TX: 1},
 				PagePool: spec.PagePool{Size: 1024},
 				XDP:      spec.XDPPass,
@@ -108,6 +112,7 @@ func full() *spec.Scenario {
 				MTU:      9000,
 				Rings:    spec.Rings{RX: 512, TX: 512},
 				Features: spec.Features{GRO: true, RX: true},
+				NAPI:     spec.NAPI{Threaded: spec.ThreadedDisabled, ThreadCPU: 2},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
@@ -175,6 +180,7 @@ func TestDefaults(t *testing.T) {
 		NICs: map[string]spec.NIC{"eth0": {
 			Driver: spec.DriverGeneric, Link: spec.Link{Rate: unit.Gbps}, MTU: 1500, Rings: spec.Rings{RX: 512, TX: 512},
 			Features: spec.Features{GRO: true, RX: true}, PagePool: spec.PagePool{Size: 512}, XDP: spec.XDPPass,
+			NAPI: spec.NAPI{Threaded: spec.ThreadedDisabled},
 		}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,

@@ -16,6 +16,8 @@ type NIC struct {
 	Coalesce Coalesce `yaml:"coalesce" kernel:"ethtool -C"`
 	// The offloads.
 	Features Features `yaml:"features" kernel:"ethtool -K"`
+	// How the kernel polls the card.
+	NAPI NAPI `yaml:"napi"`
 	// Where the interrupts go.
 	IRQ IRQ `yaml:"irq"`
 	// The memory that frames are received into.
@@ -73,6 +75,38 @@ type Features struct {
 	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
 	// Whether the card verifies checksums of received packets; if not, the kernel does.
 	RX bool `yaml:"rx" derived:"on, but off for lan966x, whose driver offers none" kernel:"ethtool -K rx"`
+}
+
+// NAPI is how the kernel polls a card: settings of the interface, and since v6.13 of each of
+// its NAPI instances, which are all alike here.
+type NAPI struct {
+	// The longest time that GRO holds packets after a poll, and the time after which a timer
+	// polls instead of a deferred interrupt; 0: GRO holds none, and no interrupt is deferred.
+	GROFlushTimeout unit.Duration `yaml:"gro_flush_timeout" default:"0s" max:"10s" bare:"ns" kernel:"/sys/class/net/IF/gro_flush_timeout"`
+	// The number of polls after one with work that leave the interrupt masked, if there is a
+	// gro_flush_timeout.
+	DeferHardIRQs int `yaml:"napi_defer_hard_irqs" default:"0" min:"0" max:"2147483647" unit:"polls" kernel:"/sys/class/net/IF/napi_defer_hard_irqs"`
+	// Whether each instance is polled by a thread of its own instead of the softirq, and
+	// whether that thread polls without a pause.
+	Threaded Threaded `yaml:"threaded" default:"disabled" kernel:"/sys/class/net/IF/threaded"`
+	// The CPU on which the threads run. Linux lets them run anywhere unless taskset says
+	// otherwise; here they stay.
+	ThreadCPU int `yaml:"thread_cpu" derived:"that of irq.rx" min:"0" kernel:"taskset"`
+}
+
+// Threaded says who polls.
+type Threaded string
+
+// The ways to poll, by their names in netlink.
+const (
+	ThreadedDisabled Threaded = "disabled"
+	ThreadedEnabled  Threaded = "enabled"
+	ThreadedBusyPoll Threaded = "busy-poll"
+)
+
+// Values returns the ways that can be written.
+func (Threaded) Values() []string {
+	return []string{string(ThreadedDisabled), string(ThreadedEnabled), string(ThreadedBusyPoll)}
 }
 
 // IRQ says which CPU takes the interrupts.

@@ -48,7 +48,10 @@ kernel:
   behaviours:
     gro_normal: skb_list_segments
     ksoftirqd: inline
+    napi_complete: defer_hard_irqs
     napi_schedule: skip_in_net_rx_action
+    napi_schedule_prep: missed
+    napi_threaded: if_running
     netdev_budget_usecs: two_jiffies
     page_pool_recycle: direct_list_owner
 hz: 250
@@ -76,6 +79,11 @@ nics:
     features:
       gro: on
       rx: on
+    napi:
+      gro_flush_timeout: 0s
+      napi_defer_hard_irqs: 0
+      threaded: disabled
+      thread_cpu: 0
     irq:
       rx: 0
       tx: 0

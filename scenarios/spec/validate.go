@@ -111,6 +111,7 @@ func (c *checker) nic(path, name string, nic NIC) {
 	if len(name) > maxInterfaceName {
 		c.fault(path, "the name has %d letters, Linux allows %d", len(name), maxInterfaceName)
 	}
+	c.napi(path+".napi", nic.NAPI)
 	c.cpu(path+".irq.rx", nic.IRQ.RX)
 	if nic.Driver == DriverLAN966x && nic.IRQ.TX != nic.IRQ.RX {
 		c.fault(path+".irq.tx", "the driver %s has one vector: leave it out, or give it the CPU %d of irq.rx",
@@ -118,6 +119,22 @@ func (c *checker) nic(path, name string, nic NIC) {
 		return
 	}
 	c.cpu(path+".irq.tx", nic.IRQ.TX)
+}
+
+// napi checks that the kernel has the settings that a card's NAPI instances use.
+func (c *checker) napi(path string, n NAPI) {
+	c.cpu(path+".thread_cpu", n.ThreadCPU)
+	k := c.Kernel.Behaviours
+	if v := k[NAPIComplete]; n.DeferHardIRQs > 0 && v != DeferHardIRQs && v != "" {
+		c.fault(path+".napi_defer_hard_irqs", "the kernel has no such setting: kernel.behaviours.%s is %s, not %s", NAPIComplete, v, DeferHardIRQs)
+	}
+	v := k[NAPIThreaded]
+	switch {
+	case n.Threaded != ThreadedDisabled && v == NoThreads:
+		c.fault(path+".threaded", "the kernel has no such setting: kernel.behaviours.%s is %s", NAPIThreaded, v)
+	case n.Threaded == ThreadedBusyPoll && v != BusyPollingNAPIs && v != "":
+		c.fault(path+".threaded", "the threads of the kernel cannot: kernel.behaviours.%s is %s, not %s", NAPIThreaded, v, BusyPollingNAPIs)
+	}
 }
 
 func (c *checker) traffic(path string, t Traffic) {
