@@ -117,6 +117,28 @@ func (l Loader) Preset(name string) (*Preset, error) {
 	return p, nil
 }
 
+// Origins returns the base that a kernel preset names, "" for none, and the file that each
+// of its choices and settings comes from, by path: the preset's own or that of a base.
+func (l Loader) Origins(name string) (base string, files map[string]string, err error) {
+	src, err := l.open(presetShelf, name, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	r := reader{Loader: l, sources: map[string]*source{}}
+	n := layers[Preset](&r, presetShelf, src, nil)
+	_, given, _ := strict.Decode[Preset](n)
+	own, _ := strict.Parse(src.name, src.text)
+	if err := r.found.Err(); err != nil {
+		return "", nil, err
+	}
+	files = map[string]string{}
+	for path, at := range given {
+		files[path] = at.File
+	}
+	base, _ = own.Get("base").Text()
+	return base, files, nil
+}
+
 // preset reads a kernel preset, lays it over its bases, and returns the document of
 // that, too; nil where something is wrong.
 func (r *reader) preset(src *source) (*Preset, *strict.Node) {
@@ -275,12 +297,12 @@ func (l Loader) Scenarios() ([]Entry, error) { return l.list(scenarioShelf) }
 // Presets lists the kernel presets of the library, oldest first.
 func (l Loader) Presets() ([]Entry, error) {
 	all, err := l.list(presetShelf)
-	slices.SortStableFunc(all, func(a, b Entry) int { return compareVersions(a.Version, b.Version) })
+	slices.SortStableFunc(all, func(a, b Entry) int { return CompareVersions(a.Version, b.Version) })
 	return all, err
 }
 
-// compareVersions orders versions by the numbers in them: 5.4 before 5.12.
-func compareVersions(a, b string) int {
+// CompareVersions orders versions of Linux by the numbers in them: 5.4 before 5.12.
+func CompareVersions(a, b string) int {
 	return slices.Compare(versionNumbers(a), versionNumbers(b))
 }
 
