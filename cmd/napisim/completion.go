@@ -39,6 +39,18 @@ func (a *app) completeKernel(*cobra.Command, []string, string) []string {
 	return described(a.loader.Presets())
 }
 
+// completeKernels offers the presets that were not typed yet.
+func (a *app) completeKernels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	offered := slices.DeleteFunc(described(a.loader.Presets()), func(line string) bool {
+		name, _, _ := strings.Cut(line, "\t")
+		return slices.Contains(args, name)
+	})
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return offered, cobra.ShellCompDirectiveDefault
+}
+
 // described returns entries in the form in which shells show descriptions.
 func described(entries []spec.Entry, err error) []string {
 	if err != nil {
@@ -72,8 +84,8 @@ func completeRule(*cobra.Command, []string, string) []string {
 	return rules
 }
 
-func completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := spec.Paths()
+func (a *app) completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names := append(spec.Paths(), entryNames(a.loader.Presets())...)
 	for _, b := range behaviours.All() {
 		names = append(names, b.Name)
 	}

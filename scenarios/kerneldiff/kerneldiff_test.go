@@ -107,15 +107,18 @@ func TestHaving(t *testing.T) {
 	}
 }
 
-func TestOrigins(t *testing.T) {
-	base, files, err := scenarios.Default().Origins("v6.4")
-	if err != nil || base != "v6.3" {
-		t.Fatalf("base %q, %v", base, err)
+func TestLineage(t *testing.T) {
+	line, err := scenarios.Default().Lineage("v6.4")
+	if err != nil || line.Base != "v6.3" || line.Under.Name != "v6.3" {
+		t.Fatalf("base %q, %v", line.Base, err)
 	}
-	if got := files["behaviours.napi_schedule"]; !strings.HasSuffix(got, "v6.4.yaml") {
+	if got := line.Files["behaviours.napi_schedule"]; !strings.HasSuffix(got, "v6.4.yaml") {
 		t.Errorf("napi_schedule comes from %s", got)
 	}
-	if got := files["behaviours.ksoftirqd"]; !strings.HasSuffix(got, "v4.9.yaml") {
+	if got := line.Files["behaviours.ksoftirqd"]; !strings.HasSuffix(got, "v4.9.yaml") {
 		t.Errorf("ksoftirqd comes from %s", got)
+	}
+	if _, err := scenarios.Default().Lineage("v6.44"); err == nil {
+		t.Error("no error for a preset that is not there")
 	}
 }

@@ -117,26 +117,45 @@ func (l Loader) Preset(name string) (*Preset, error) {
 	return p, nil
 }
 
-// Origins returns the base that a kernel preset names, "" for none, and the file that each
-// of its choices and settings comes from, by path: the preset's own or that of a base.
-func (l Loader) Origins(name string) (base string, files map[string]string, err error) {
+// A Lineage is where the choices of a kernel preset come from.
+type Lineage struct {
+	// Base is the preset below as it is named, "" if there is none, and Under what it
+	// amounts to.
+	Base  string
+	Under *Preset
+	// Files are those that the choices and settings come from, by path: the preset's own
+	// or that of a base.
+	Files map[string]string
+}
+
+// Lineage returns where the choices of a kernel preset come from. The error is as that of
+// Resolve.
+func (l Loader) Lineage(name string) (Lineage, error) {
+	var line Lineage
 	src, err := l.open(presetShelf, name, nil)
 	if err != nil {
-		return "", nil, err
+		return line, err
 	}
 	r := reader{Loader: l, sources: map[string]*source{}}
 	n := layers[Preset](&r, presetShelf, src, nil)
 	_, given, _ := strict.Decode[Preset](n)
 	own, _ := strict.Parse(src.name, src.text)
 	if err := r.found.Err(); err != nil {
-		return "", nil, err
+		return line, err
 	}
-	files = map[string]string{}
+	line.Files = map[string]string{}
 	for path, at := range given {
-		files[path] = at.File
+		line.Files[path] = at.File
 	}
-	base, _ = own.Get("base").Text()
-	return base, files, nil
+	if line.Base, _ = own.Get("base").Text(); line.Base == "" {
+		return line, nil
+	}
+	below, err := l.open(presetShelf, line.Base, src)
+	if err != nil {
+		return line, err
+	}
+	line.Under, _ = r.preset(below)
+	return line, r.found.Err()
 }
 
 // preset reads a kernel preset, lays it over its bases, and returns the document of
