@@ -35,8 +35,19 @@ func (a *app) completeScenario(*cobra.Command, []string, string) ([]string, cobr
 	return described(a.loader.Scenarios()), cobra.ShellCompDirectiveDefault
 }
 
-func (a *app) completeKernel(*cobra.Command, []string, string) []string {
-	return described(a.loader.Presets())
+// completeKernel offers presets; after a comma, for compare, further ones.
+func (a *app) completeKernel(_ *cobra.Command, _ []string, typed string) []string {
+	comma := strings.LastIndexByte(typed, ',')
+	if comma < 0 {
+		return described(a.loader.Presets())
+	}
+	var lists []string
+	for _, name := range entryNames(a.loader.Presets()) {
+		if !slices.Contains(strings.Split(typed, ","), name) {
+			lists = append(lists, typed[:comma+1]+name)
+		}
+	}
+	return lists
 }
 
 // completeKernels offers the presets that were not typed yet.
