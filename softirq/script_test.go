@@ -29,7 +29,7 @@ import (
 //	machine KEY=VALUE ...      hz, tick (the phase), preempt
 //	cost STAGE=TIME ...        instead of testCosts
 //	trace FROM TO [frames]     the part of the run that is told; frames: each skb too
-//	nic NAME [gro] [frags] [nomask] [xdp]     xdp drops all frames
+//	nic NAME [gro] [table=NAME] [frags] [nomask] [xdp]     xdp drops all frames
 //	task hog|khog TIME [fifo=N]     user or kernel code that runs so long
 //	task reader TIME [fifo=N]       reads packets, each in so long
 //	at TIME frames NIC N
@@ -173,6 +173,11 @@ func (pl *player) command(w []string) {
 		var gc *gro.Config
 		if slices.Contains(w, "gro") {
 			c := gro.DefaultConfig()
+			for _, word := range w {
+				if table, ok := strings.CutPrefix(word, "table="); ok {
+					c = must(gro.ForVersion(table, "none"))
+				}
+			}
 			gc = &c
 		}
 		d := pl.build().nic(w[1], gc, 0)

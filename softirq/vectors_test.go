@@ -136,6 +136,16 @@ var vectors = map[string]func(*testing.T, *played){
 		same(t, "skbs", runLengths(p.r.stack.segs), "1x2 45 1")
 		same(t, "lists", p.r.stack.lists, 2)
 	},
+	"g9_v5.4.0_superframe_overtakes": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "2 1")
+		same(t, "lists", p.r.stack.lists, 1)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2", "TCP segments 1", "eth0 unmasked")
+	},
+	"g9_v5.3_one_by_one": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")
+		same(t, "lists", p.r.stack.lists, 0)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "TCP segments 1", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2")
+	},
 	"g9_v5.5_order_kept": func(t *testing.T, p *played) {
 		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")
 		same(t, "lists", p.r.stack.lists, 1)
