@@ -127,7 +127,7 @@ func (sys *System) buildKernel() error {
 	// One stack serves all interfaces: the socket of a flow does not depend on the way
 	// by which its packets come.
 	k := stack.New(&sys.env)
-	k.RouteHint = s.Kernel.Behaviours[spec.IPList] == spec.RouteHint
+	k.RouteHint = sys.scenario.Kernel.Behaviours[spec.IPList] == spec.RouteHint
 	for _, c := range sys.machine.Cores {
 		sys.softnets = append(sys.softnets, softirq.NewSoftnet(c, cfg, k, sys.env.SKBs))
 	}
