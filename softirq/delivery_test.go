@@ -21,14 +21,14 @@ func order(p *played) string {
 	for i := range p.events {
 		switch e := &p.events[i]; e.Point {
 		case trace.NAPIGROReceiveEntry, trace.NAPIGROFragsEntry:
-			b.WriteString("e ")
+			b.WriteByte('e')
 		case trace.NetifReceiveSKB:
-			fmt.Fprintf(&b, "%d ", e.C)
+			fmt.Fprintf(&b, " %d ", e.C)
 		case trace.NAPIPoll:
-			b.WriteString("| ")
+			b.WriteString(" | ")
 		}
 	}
-	return strings.TrimSpace(b.String())
+	return strings.Join(strings.Fields(b.String()), " ")
 }
 
 // Correction C7, vectors G4 to G7: since v5.5 "complete" appends to the list and counts,
@@ -39,17 +39,17 @@ func TestC7CompletedSuperframesWait(t *testing.T) {
 		segments     string // v5.11: the list counts segments
 		single       string // v5.3
 	}{
-		{"G4: 3 full segments and a short one", "3 1448,1 500", "e e e e 4 |", "e e e e 4 |"},
-		{"G5: superframe(3), then the ACK", "3 1448,1 0", "e e e e 3 1 |", "e e e e 3 1 |"},
-		{"G5: 7 + 1 = 8: at once, in this order", "7 1448,1 0,1 1448", "e e e e e e e e 7 1 e 1 |", "e e e e e e e e 7 1 e 1 |"},
-		{"7 + 2 ACKs and more behind", "6 1448,1 0,1 1448", "e e e e e e e e 6 1 1 |", "e e e e e e e 6 1 e 1 |"},
-		{"8 segments at once", "7 1448,1 500,1 1448", "e e e e e e e e 8 e 1 |", "e e e e e e e e 8 e 1 |"},
-		{"4 segments wait", "3 1448,1 500,1 1448", "e e e e e 4 1 |", "e e e e 4 e 1 |"},
+		{"G4: 3 full segments and a short one", "3 1448,1 500", "eeee 4 |", "eeee 4 |"},
+		{"G5: superframe(3), then the ACK", "3 1448,1 0", "eeee 3 1 |", "eeee 3 1 |"},
+		{"G5: 7 + 1 = 8: at once, in this order", "7 1448,1 0,1 1448", "eeeeeeee 7 1 e 1 |", "eeeeeeee 7 1 e 1 |"},
+		{"7 + 2 ACKs and more behind", "6 1448,1 0,1 1448", "eeeeeeee 6 1 1 |", "eeeeeee 6 1 e 1 |"},
+		{"8 segments at once", "7 1448,1 500,1 1448", "eeeeeeee 8 e 1 |", "eeeeeeee 8 e 1 |"},
+		{"4 segments wait", "3 1448,1 500,1 1448", "eeeee 4 1 |", "eeee 4 e 1 |"},
 	} {
 		for form, want := range map[string]string{"skb_list_segments": c.segments, "single": c.single} {
 			var b strings.Builder
 			fmt.Fprintf(&b, "kernel gro_normal=%s\ntrace 0us 1ms frames\nnic eth0 gro\n", form)
-			for _, f := range strings.Split(c.frames, ",") {
+			for f := range strings.SplitSeq(c.frames, ",") {
 				fmt.Fprintf(&b, "at 10us tcp eth0 1 %s\n", f)
 			}
 			b.WriteString("run 1ms")
@@ -62,7 +62,7 @@ func TestC7CompletedSuperframesWait(t *testing.T) {
 // 7 whose successor is not next in sequence, and the first of 9 flows in one bucket.
 func TestC7PushedOutWaits(t *testing.T) {
 	p := play(t, "nic eth0 gro\ntrace 0us 1ms frames\nat 10us tcp eth0 1 7 1448\nat 10us tcp eth0 1 1 1449\nrun 1ms")
-	same(t, "G6", order(p), "e e e e e e e e 7 1 |")
+	same(t, "G6", order(p), "eeeeeeee 7 1 |")
 
 	var b strings.Builder
 	b.WriteString("kernel gro_normal=%s\nnic eth0 gro table=one_list\ntrace 0us 1ms frames\n")
@@ -71,16 +71,16 @@ func TestC7PushedOutWaits(t *testing.T) {
 	}
 	b.WriteString("run 1ms")
 	p = play(t, fmt.Sprintf(b.String(), "skb_list_segments"))
-	same(t, "G7 with a list", order(p), "e e e e e e e e e 1 1 1 1 1 1 1 1 1 |")
+	same(t, "G7 with a list", order(p), "eeeeeeeee 1 1 1 1 1 1 1 1 1 |")
 	p = play(t, fmt.Sprintf(b.String(), "single"))
-	same(t, "G7, v4.8", order(p), "e e e e e e e e e 1 1 1 1 1 1 1 1 1 |")
+	same(t, "G7, v4.8", order(p), "eeeeeeeee 1 1 1 1 1 1 1 1 1 |")
 	b.Reset()
 	b.WriteString("kernel gro_normal=single\nnic eth0 gro table=one_list\ntrace 0us 1ms frames\n")
 	for flow := range 10 {
 		fmt.Fprintf(&b, "at 10us tcp eth0 %d 1 1448\n", flow)
 	}
 	b.WriteString("run 1ms")
-	same(t, "ten flows in one list", order(play(t, b.String())), "e e e e e e e e e 1 e 1 1 1 1 1 1 1 1 1 |")
+	same(t, "ten flows in one list", order(play(t, b.String())), "eeeeeeeee 1 e 1 1 1 1 1 1 1 1 1 |")
 }
 
 // interleaved is traffic of flows that take turns, n segments of each.
@@ -130,11 +130,11 @@ func TestPitfall12HoldTimeFollowsTheTick(t *testing.T) {
 func TestPitfall14OneListForAll(t *testing.T) {
 	const frames = "nic eth0 gro\ntrace 0us 1ms frames\nat 10us frames eth0 2\nat 10us tcp eth0 1 7 1448\nat 10us tcp eth0 1 1 1448 psh\nat 10us frames eth0 1\nrun 1ms"
 	for form, want := range map[string]string{
-		"skb_list":          "e e e e e e e e e e e 1 1 8 1 |",
-		"skb_list_segments": "e e e e e e e e e e 1 1 8 e 1 |",
-		"unlimited":         "e e e e e e e e e e e 1 1 8 1 |",
-		"frags_list":        "e 1 e 1 e e e e e e e e e 1 8 |", // napi_gro_receive: the packet behind overtakes
-		"single":            "e 1 e 1 e e e e e e e e 8 e 1 |",
+		"skb_list":          "eeeeeeeeeee 1 1 8 1 |",
+		"skb_list_segments": "eeeeeeeeee 1 1 8 e 1 |",
+		"unlimited":         "eeeeeeeeeee 1 1 8 1 |",
+		"frags_list":        "e 1 e 1 eeeeeeeee 1 8 |", // napi_gro_receive: the packet behind overtakes
+		"single":            "e 1 e 1 eeeeeeee 8 e 1 |",
 	} {
 		same(t, form, order(play(t, "kernel gro_normal="+form+"\n"+frames)), want)
 	}
@@ -154,7 +154,7 @@ func TestUnlimitedListOfAPoll(t *testing.T) {
 func TestListBeforeOrAfterTheFlush(t *testing.T) {
 	for form, lists := range map[string]int{"rfc_2019": 1, "frags_list_5_4_0": 1, "frags_list": 1} {
 		p := play(t, "kernel gro_normal="+form+"\ntrace 0us 1ms frames\nnic eth0 gro frags\nat 10us tcp eth0 1 3 1448\nat 10us frames eth0 2\nrun 1ms")
-		want := "e e e e e 1 1 3 |"
+		want := "eeeee 1 1 3 |"
 		same(t, form, order(p), want)
 		same(t, form+": lists", p.r.stack.lists, lists)
 	}
@@ -164,7 +164,7 @@ func TestListBeforeOrAfterTheFlush(t *testing.T) {
 // and with the same batches. (Generic XDP has the same effect since v4.19.)
 func TestGROOffStillBatches(t *testing.T) {
 	p := play(t, "trace 0us 1ms frames\nnic eth0\nat 10us frames eth0 10\nrun 1ms")
-	same(t, "order", order(p), "e e e e e e e e 1 1 1 1 1 1 1 1 e e 1 1 |")
+	same(t, "order", order(p), "eeeeeeee 1 1 1 1 1 1 1 1 ee 1 1 |")
 	same(t, "GRO's work", p.r.m.Cores[0].Spent()[model.StageGROReceive], 0)
 	same(t, "lists", p.r.stack.lists, 2)
 }
@@ -173,20 +173,20 @@ func TestGROOffStillBatches(t *testing.T) {
 // wakeup; one by one, the wakeup comes between the lines.
 func TestR3WakeupAfterTheLinesOfAList(t *testing.T) {
 	for form, want := range map[string]string{
-		"skb_list_segments": "recv recv recv wake",
-		"single":            "recv wake recv recv",
+		"skb_list_segments": "rrrw",
+		"single":            "rwrr",
 	} {
 		p := play(t, "kernel gro_normal="+form+"\ntrace 0us 1ms frames\nnic eth0 gro\ntask reader 10us\nat 100us frames eth0 3\nrun 1ms")
-		var got []string
+		got := ""
 		for i := range p.events {
 			switch e := &p.events[i]; {
 			case e.Point == trace.NetifReceiveSKB:
-				got = append(got, "recv")
+				got += "r"
 			case e.Point == trace.SchedWakeup && e.S == "reader" && e.At > 100*sim.Microsecond:
-				got = append(got, "wake")
+				got += "w"
 			}
 		}
-		same(t, form, strings.Join(got, " "), want)
+		same(t, form, got, want)
 	}
 }
 

@@ -125,7 +125,8 @@ func (p pile) sameOwner(cfg gro.Config, s model.SKB) bool {
 		}
 	}
 	owned := slices.ContainsFunc(p.packets, func(x model.SKB) bool { return x.Pages > 0 })
-	return owner == s.Pool || !(cfg.MatchRecycle && !p.chain || owned && s.Pages > 0)
+	strict := cfg.MatchRecycle && !p.chain || owned && s.Pages > 0
+	return owner == s.Pool || !strict
 }
 
 // ends reports whether s is the last of a burst whose segments have size bytes.

@@ -246,13 +246,13 @@ func TestSocketsForGRO(t *testing.T) {
 	env := &host.Env{SKBs: &r.skbs, Losses: &r.losses}
 	ask := func(flow model.FlowID) string {
 		found, gro := r.stack.UDPSocket(flow)
-		return fmt.Sprint(found, gro, r.stack.TCPEstablished(flow))
+		return fmt.Sprintf("%t/%t/%t", found, gro, r.stack.TCPEstablished(flow))
 	}
 	r.stack.Bind(0, host.NewUDPSock(env, host.UDPConfig{RcvBuf: 1}))
 	r.stack.Bind(1, socket{r})
-	same(t, "no socket asked", ask(0), "false false false")
+	same(t, "no socket asked", ask(0), "false/false/false")
 	r.stack.Bind(3, host.NewUDPSock(env, host.UDPConfig{RcvBuf: 1, GRO: true}))
-	for flow, want := range []string{"true false false", "false false true", "false false false", "true true false", "false false false"} {
+	for flow, want := range []string{"true/false/false", "false/false/true", "false/false/false", "true/true/false", "false/false/false"} {
 		same(t, fmt.Sprintf("flow %d", flow), ask(model.FlowID(flow)), want)
 	}
 	r.eng.Close()
