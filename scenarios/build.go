@@ -131,6 +131,7 @@ func (sys *System) buildKernel() error {
 	// One stack serves all interfaces: the socket of a flow does not depend on the way
 	// by which its packets come.
 	k := stack.New(&sys.env)
+	k.RouteHint = sys.scenario.Kernel.Behaviours[spec.IPList] == spec.RouteHint
 	for _, c := range sys.machine.Cores {
 		sys.softnets = append(sys.softnets, softirq.NewSoftnet(c, cfg, k, sys.env.SKBs))
 	}
@@ -197,12 +198,22 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
 	}
-	if n.Features.GRO {
-		g := gro.DefaultConfig()
-		g.GSO, g.MatchRecycle = gro.GSOFlush, false // up to v6.2
-		cfg.GRO = &g
+	if err == nil && n.Features.GRO {
+		cfg.GRO, err = sys.groConfig(n)
 	}
 	return cfg, err
+}
+
+// groConfig is GRO as the kernel's version and the interface's settings have it.
+func (sys *System) groConfig(n spec.NIC) (*gro.Config, error) {
+	k := sys.scenario.Kernel
+	g, err := gro.ForVersion(k.Behaviours[spec.GROTable], k.Behaviours[spec.UDPGRO])
+	if err != nil {
+		return nil, err
+	}
+	g.MaxFrags, g.Sockets = k.MaxSKBFrags, sys.stack
+	g.FragList, g.UDPForward = n.Features.RXGROList, n.Features.RXUDPGROForwarding
+	return &g, g.SetSizes(k.Behaviours[spec.GROMaxSize], int(n.GROMaxSize), int(n.GROIPv4MaxSize))
 }
 
 func (sys *System) buildApps() error {
@@ -212,7 +223,7 @@ func (sys *System) buildApps() error {
 		app := s.Apps[name]
 		switch app.Kind {
 		case spec.AppUDPReader:
-			sock := host.NewUDPSock(&sys.env, host.UDPConfig{RcvBuf: sys.udpRcvbuf(app)})
+			sock := host.NewUDPSock(&sys.env, host.UDPConfig{RcvBuf: sys.udpRcvbuf(app), GRO: app.UDPGRO && sys.scenario.Kernel.Behaviours[spec.UDPGRO] != "none"})
 			sys.readers[name] = sock
 			sys.udp = append(sys.udp, sock)
 			sys.start(app, name, host.Datagrams(sock))

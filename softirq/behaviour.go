@@ -110,13 +110,22 @@ type GRONormalBehaviour struct {
 	Receive, Frags func(*NAPI, skb)
 	// Complete passes on a superframe that GRO has completed.
 	Complete func(*NAPI, skb)
+	// ListFirst says that the end of a poll passes the list on before it flushes GRO,
+	// not after.
+	ListFirst bool
+	// BusyPoll says that the busy-poll loop passes the list on after each poll.
+	BusyPoll bool
 }
 
 // groNormals is the table of gro_normal behaviours.
 var groNormals = []GRONormalBehaviour{
-	{"frags_list", deliverOne, listBySKB, listBySKB},
-	{"skb_list", listBySKB, listBySKB, listBySKB},
-	{"skb_list_segments", listBySKB, listBySKB, listBySegments},
+	{"single", deliverOne, deliverOne, deliverOne, false, false},
+	{"rfc_2019", deliverOne, listBySKB, deliverOne, true, false},
+	{"frags_list_5_4_0", deliverOne, listBySKB, deliverOne, true, true},
+	{"frags_list", deliverOne, listBySKB, listBySKB, false, true},
+	{"skb_list", listBySKB, listBySKB, listBySKB, false, true},
+	{"skb_list_segments", listBySKB, listBySKB, listBySegments, false, true},
+	{"unlimited", listToTheEnd, listToTheEnd, listToTheEnd, false, true},
 }
 
 // NAPIScheduleNames lists the values of the napi_schedule behaviour, like the other

@@ -59,8 +59,12 @@ func (n *NAPI) Complete(s *model.SKB) {
 	c.Look() // the table goes on with its counters
 }
 
-// groFlush is napi_gro_flush.
+// groFlush is napi_gro_flush at the end of a poll. The kernel's callers pass the list of
+// packets on right after it; where a version did so before, it is done here.
 func (n *NAPI) groFlush(oldOnly bool) {
+	if n.sd.b.groNormal.ListFirst {
+		n.groNormalList()
+	}
 	if n.gro != nil && n.gro.Held() > 0 {
 		c := n.Core()
 		c.Look()
@@ -99,21 +103,30 @@ func (n *NAPI) groNormalOne(s *model.SKB, count int) {
 	}
 }
 
-// deliverOne passes a packet up by itself: napi_gro_receive up to v5.4.
+// deliverOne passes a packet up by itself: all of them up to v5.3, those of
+// napi_gro_receive up to v5.4. Superframes went this way up to v5.4.17 (c80794323e82), and
+// overtook what waited in the list.
 func deliverOne(n *NAPI, s skb) {
 	n.sd.core.Look()
 	n.sd.count(s)
 	n.sd.stack.ReceiveSKB(n.sd.core, s)
 }
 
-// listBySKB lists a packet or superframe as one: v5.4.18 for superframes and
-// napi_gro_frags, v5.5 to v5.10 for all, and still so for packets that GRO does not
+// listBySKB lists a packet or superframe as one: since v5.4 (323ebb61e32b) for
+// napi_gro_frags, v5.4.18 for superframes, v5.5 (6570bc79c0df) to v5.10 for all, and still so for packets that GRO does not
 // keep, even if the hardware has merged them.
 func listBySKB(n *NAPI, s skb) { n.groNormalOne(s, 1) }
 
 // listBySegments lists a superframe with the count of its segments: since v5.11
 // (8dc1c444df19) a large one goes up at once, and takes along what waits before it.
 func listBySegments(n *NAPI, s skb) { n.groNormalOne(s, s.Segs) }
+
+// listToTheEnd lists without a limit: everything waits for the end of the poll. No kernel
+// does so; it shows what gro_normal_batch is good for.
+func listToTheEnd(n *NAPI, s skb) {
+	n.rxList.PushBack(s)
+	n.rxCount++
+}
 
 // count notes an skb on its way up.
 func (sd *Softnet) count(s *model.SKB) {

@@ -32,6 +32,7 @@ import (
 //	nic NAME [gro] [frags] [nomask] [edge] [xdp] [threaded] [flush=TIME] [defer=N]
 //	                           edge: unmasking does not interrupt for what is in the ring;
 //	                           xdp drops all frames
+//	nic NAME [gro] [table=NAME] [frags] [nomask] [xdp]     xdp drops all frames
 //	task hog|khog TIME [fifo=N]     user or kernel code that runs so long
 //	task reader TIME [fifo=N]       reads packets, each in so long
 //	at TIME frames NIC N
@@ -175,6 +176,11 @@ func (pl *player) command(w []string) {
 		var gc *gro.Config
 		if slices.Contains(w, "gro") {
 			c := gro.DefaultConfig()
+			for _, word := range w {
+				if table, ok := strings.CutPrefix(word, "table="); ok {
+					c = must(gro.ForVersion(table, "none"))
+				}
+			}
 			gc = &c
 		}
 		d := pl.build().nic(w[1], gc, 0)
@@ -195,7 +201,7 @@ func (pl *player) command(w []string) {
 // option sets an option of a nic.
 func (pl *player) option(d *device, word string) {
 	switch key, value, _ := strings.Cut(word, "="); key {
-	case "gro":
+	case "gro", "table": // read before the nic is made
 	case "frags":
 		d.frags = true
 	case "nomask":

@@ -48,7 +48,7 @@ var vectors = map[string]func(*testing.T, *played){
 		same(t, "polls", runLengths(p.r.devs[0].polls), "64 0")
 		inOrder(t, p.tell(), "segments 45", "napi_poll: eth0 work 64", "softirq_exit", "softirq_entry", "segments 19", "work 0")
 	},
-	"s5_missed_always_raise":           func(t *testing.T, p *played) { missed(t, p, 2, 2) },
+	"s5_missed_always_raise": func(t *testing.T, p *played) { missed(t, p, 2, 2) },
 	"s6_lost_and_fired_again": func(t *testing.T, p *played) {
 		d := p.r.devs[0]
 		same(t, "MISSED", d.napi.Stats().Missed, 0)
@@ -153,6 +153,16 @@ var vectors = map[string]func(*testing.T, *played){
 		inOrder(t, p.tell(), "UDP segments 1", "TCP segments 45", "napi_gro_receive_entry", "UDP segments 1")
 		same(t, "skbs", runLengths(p.r.stack.segs), "1x2 45 1")
 		same(t, "lists", p.r.stack.lists, 2)
+	},
+	"g9_v5.4.0_superframe_overtakes": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "2 1")
+		same(t, "lists", p.r.stack.lists, 1)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2", "TCP segments 1", "eth0 unmasked")
+	},
+	"g9_v5.3_one_by_one": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")
+		same(t, "lists", p.r.stack.lists, 0)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "TCP segments 1", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2")
 	},
 	"g9_v5.5_order_kept": func(t *testing.T, p *played) {
 		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")

@@ -115,7 +115,7 @@ func TestLineage(t *testing.T) {
 	if got := line.Files["behaviours.napi_schedule"]; !strings.HasSuffix(got, "v6.4.yaml") {
 		t.Errorf("napi_schedule comes from %s", got)
 	}
-	if got := line.Files["behaviours.ksoftirqd"]; !strings.HasSuffix(got, "v4.9.yaml") {
+	if got := line.Files["behaviours.ksoftirqd"]; !strings.HasSuffix(got, "v5.3.yaml") {
 		t.Errorf("ksoftirqd comes from %s", got)
 	}
 	if _, err := scenarios.Default().Lineage("v6.44"); err == nil {

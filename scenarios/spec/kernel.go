@@ -18,6 +18,8 @@ type Kernel struct {
 	Preset string `yaml:"preset" required:"true"`
 	// The choices, by the name of the behaviour.
 	Behaviours map[string]string `yaml:"behaviours"`
+	// The number of fragments that an skb has room for. Kernels before 6.4 have 17.
+	MaxSKBFrags int `yaml:"max_skb_frags" default:"17" min:"17" max:"45" unit:"fragments" kernel:"CONFIG_MAX_SKB_FRAGS"`
 }
 
 // Preset is a kernel version as its choices and the settings it boots with.
@@ -96,6 +98,14 @@ const (
 	FragsList       = "frags_list"
 	SKBList         = "skb_list"
 	SKBListSegments = "skb_list_segments"
+
+	GROTable   = "gro_table"
+	GROMaxSize = "gro_max_size"
+	UDPGRO     = "udp_gro"
+
+	IPList    = "ip_list"
+	NoHint    = "no_hint"
+	RouteHint = "route_hint"
 
 	PagePoolRecycle = "page_pool_recycle"
 	DriverOnly      = "driver_only"

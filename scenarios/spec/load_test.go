@@ -91,7 +91,11 @@ func full() *spec.Scenario {
 			"gro_normal":          "skb_list_segments",
 			"page_pool_recycle":   "direct_list_owner",
 			"netdev_budget_usecs": "two_jiffies",
-		}},
+			"gro_table":           "hash_merge_gso",
+			"gro_max_size":        "big_tcp",
+			"udp_gro":             "forward",
+			"ip_list":             "route_hint",
+		}, MaxSKBFrags: 17},
 		HZ: 1000, Preempt: spec.PreemptFull, CPUs: 4,
 		Duration: 10 * unit.Second, Warmup: unit.Second, Seed: 7, Runs: 3,
 		NICs: map[string]spec.NIC{
@@ -111,9 +115,11 @@ func full() *spec.Scenario {
 				Link:     spec.Link{Rate: 10 * unit.Gbps},
 				MTU:      9000,
 				Rings:    spec.Rings{RX: 512, TX: 512},
-				Features: spec.Features{GRO: true, RX: true},
 				NAPI:     spec.NAPI{Threaded: spec.ThreadedDisabled, ThreadCPU: 2},
+				Features: spec.Features{GRO: true, RX: true, RXGROList: true, RXUDPGROForwarding: true},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
+
+				GROMaxSize: 185000, GROIPv4MaxSize: 65536,
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
 			},
@@ -125,7 +131,7 @@ func full() *spec.Scenario {
 		},
 		Apps: map[string]spec.App{
 			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Rcvbuf: unit.MiB},
-			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB},
+			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, UDPGRO: true},
 			"hog":    {Kind: spec.AppCPUHog, CPU: 1},
 		},
 		Traffic: map[string]spec.Traffic{

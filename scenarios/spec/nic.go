@@ -18,6 +18,11 @@ type NIC struct {
 	Features Features `yaml:"features" kernel:"ethtool -K"`
 	// How the kernel polls the card.
 	NAPI NAPI `yaml:"napi"`
+	// The bound of the packets that GRO makes, headers included: for IPv6, and up to 65536
+	// for IPv4 as well. 0 leaves the kernel its 65536.
+	GROMaxSize unit.Bytes `yaml:"gro_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_max_size"`
+	// The same bound for IPv4 alone.
+	GROIPv4MaxSize unit.Bytes `yaml:"gro_ipv4_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_ipv4_max_size"`
 	// Where the interrupts go.
 	IRQ IRQ `yaml:"irq"`
 	// The memory that frames are received into.
@@ -75,6 +80,12 @@ type Features struct {
 	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
 	// Whether the card verifies checksums of received packets; if not, the kernel does.
 	RX bool `yaml:"rx" derived:"on, but off for lan966x, whose driver offers none" kernel:"ethtool -K rx"`
+	// Whether GRO chains datagrams, and segments that are not for this host, for which no
+	// socket asked. A socket takes the chain apart again.
+	RXGROList bool `yaml:"rx-gro-list" default:"off" kernel:"ethtool -K rx-gro-list"`
+	// Whether GRO merges datagrams for which no socket was found. As long as no socket asked
+	// for merged datagrams, the kernel does not look for one.
+	RXUDPGROForwarding bool `yaml:"rx-udp-gro-forwarding" default:"off" kernel:"ethtool -K rx-udp-gro-forwarding"`
 }
 
 // NAPI is how the kernel polls a card: settings of the interface, and since v6.13 of each of

@@ -17,6 +17,8 @@ type App struct {
 	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
 	// the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.
 	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
+	// Whether the task asks for merged datagrams, so that one read may return several.
+	UDPGRO bool `yaml:"udp_gro" default:"off" for:"udp-reader" kernel:"UDP_GRO"`
 }
 
 // AppKind says what a task does.

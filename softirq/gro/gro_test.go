@@ -19,15 +19,15 @@ type pages struct{}
 func (*pages) ReturnPages(int, int, bool) {}
 
 // v4_8 and v5_12 are the tables of those kernels.
-func v4_8() gro.Config {
-	c := v5_12()
-	c.Buckets, c.GSO = 1, gro.GSOBypass
-	return c
-}
+func v4_8() gro.Config { return version("one_list", "none") }
 
-func v5_12() gro.Config {
-	c := gro.DefaultConfig()
-	c.GSO, c.MatchRecycle = gro.GSOFlush, false
+func v5_12() gro.Config { return version("hash", "forward") }
+
+func version(table, udp string) gro.Config {
+	c, err := gro.ForVersion(table, udp)
+	if err != nil {
+		panic(err)
+	}
 	return c
 }
 
@@ -81,7 +81,8 @@ func (f *flow) send(payload int32, flags model.TCPFlags) *model.SKB {
 		Truesize: 2048 + model.SKBHead, Pages: 1, Pool: f.owner,
 		Arrivals: []sim.Time{f.frame.Arrival},
 	}
-	s.Frame.Payload, s.Frame.Len = payload, model.TCPFrameLen(payload)
+	s.Frame.Payload = payload
+	s.Frame.Len = max(model.MinFrame, int32(model.EthernetHeader+s.Frame.Headers())+payload)
 	s.Frame.Flags |= flags
 	f.frame.Seq += uint64(payload)
 	f.frame.IPID++
