@@ -244,7 +244,7 @@ type device struct {
 	batch      int           // that many frames arrive whenever the vector is unmasked ...
 	batches    int           // ... so often
 	noMask     bool          // the vector does not mask itself: further frames interrupt again
-	edge       bool // unmasking does not interrupt for frames that have caused an interrupt
+	edge       bool          // unmasking does not interrupt for frames that have caused an interrupt
 	masked     bool
 	event      sim.EventID
 	signalled  int // frames that have caused an interrupt

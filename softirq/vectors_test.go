@@ -48,7 +48,7 @@ var vectors = map[string]func(*testing.T, *played){
 		same(t, "polls", runLengths(p.r.devs[0].polls), "64 0")
 		inOrder(t, p.tell(), "segments 45", "napi_poll: eth0 work 64", "softirq_exit", "softirq_entry", "segments 19", "work 0")
 	},
-	"s5_missed_always_raise":           func(t *testing.T, p *played) { missed(t, p, 2, 2) },
+	"s5_missed_always_raise": func(t *testing.T, p *played) { missed(t, p, 2, 2) },
 	"s6_lost_and_fired_again": func(t *testing.T, p *played) {
 		d := p.r.devs[0]
 		same(t, "MISSED", d.napi.Stats().Missed, 0)
