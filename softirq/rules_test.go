@@ -309,25 +309,29 @@ func TestPitfall25PollFollowsTheInterrupt(t *testing.T) {
 }
 
 // raise_softirq wakes ksoftirqd only where nobody else would run the vector soon:
-// from a task with softirqs on. The form of ____napi_schedule up to v6.13 never does
-// (pitfall 16): NET_RX stays pending until the next interrupt's exit.
-func TestWhoRunsARaise(t *testing.T) {
+// from a task with softirqs on. The forms of ____napi_schedule up to v6.13 never do:
+// NET_RX stays pending until the next interrupt's exit. That of v6.14 does.
+func TestPitfall16WhoRunsARaise(t *testing.T) {
 	napi := func(r *rig) { r.sds[0].NAPISchedule(r.devs[0].napi) }
 	raise := func(r *rig) { r.sds[0].RaiseSoftirq(NetRX) }
 	for _, c := range []struct {
 		name    string
+		form    string
 		raise   func(*rig)
 		bh      bool
 		wakeups int64
 		ranAt   sim.Time // in us
 	}{
-		{"raise_softirq from a task", raise, false, 1, 1000}, // the disk's interrupt leaves it to ksoftirqd
-		{"raise_softirq from a BH-off section", raise, true, 0, 10},
-		{"napi_schedule from a task", napi, false, 0, 500},
-		{"napi_schedule from a BH-off section", napi, true, 0, 10},
+		{"raise_softirq from a task", "always_raise", raise, false, 1, 1000}, // the disk's interrupt leaves it to ksoftirqd
+		{"raise_softirq from a BH-off section", "always_raise", raise, true, 0, 10},
+		{"napi_schedule from a task up to v6.3", "always_raise", napi, false, 0, 500},
+		{"napi_schedule from a task up to v6.13", "skip_in_net_rx_action", napi, false, 0, 500},
+		{"napi_schedule from a task from v6.14 on", "skip_and_wake", napi, false, 1, 1000},
+		{"napi_schedule from a BH-off section", "skip_and_wake", napi, true, 0, 10},
 	} {
 		s := defaultSetup()
 		s.machine.TickPhase = 3 * sim.Millisecond
+		s.kernel.NAPISchedule = c.form
 		r := newRig(s)
 		r.nic("eth0", nil, 0)
 		disk := r.m.Cores[0].NewLine(14, "disk", func(*cpu.Core) {})
@@ -337,7 +341,7 @@ func TestWhoRunsARaise(t *testing.T) {
 		sd.OpenSoftirq(NetRX, func() {
 			core.Look()
 			ran = core.Now()
-			sd.netRXAction()
+			sd.b.napiSchedule.NetRXAction(sd)
 		})
 		r.task("task", cpu.TaskConfig{}, func(*cpu.Task) {
 			core.Look()
