@@ -11,25 +11,29 @@ import (
 // inside the driver's poll.
 func (n *NAPI) GROReceive(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROReceiveEntry, s)
-	if !n.devGROReceive(s) {
+	result := n.devGROReceive(s)
+	if result == gro.Normal {
 		n.sd.b.groNormal.Receive(n, s)
 	}
+	n.traceGROExit(trace.NAPIGROReceiveExit, result)
 }
 
 // GROFrags is napi_gro_frags, which drivers that receive into page fragments call
 // instead of GROReceive. It differs in where versions send a packet that GRO does not keep.
 func (n *NAPI) GROFrags(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROFragsEntry, s)
-	if !n.devGROReceive(s) {
+	result := n.devGROReceive(s)
+	if result == gro.Normal {
 		n.sd.b.groNormal.Frags(n, s)
 	}
+	n.traceGROExit(trace.NAPIGROFragsExit, result)
 }
 
 // devGROReceive is dev_gro_receive, and what napi_skb_finish does with a packet that
-// GRO keeps. It reports whether it took s over.
-func (n *NAPI) devGROReceive(s *model.SKB) bool {
+// GRO keeps. It takes s over unless the result is Normal.
+func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	if n.gro == nil {
-		return false
+		return gro.Normal
 	}
 	c := n.Core()
 	c.Spend(model.StageGROReceive)
@@ -39,15 +43,12 @@ func (n *NAPI) devGROReceive(s *model.SKB) bool {
 	}
 	c.Look()
 	n.stats.GROReceived++
-	switch n.gro.Receive(s, c.Machine().Jiffies()) {
-	case gro.Normal:
-		return false
-	case gro.Merged, gro.MergedFree: // the struct is empty; a chained descriptor is counted in the superframe
+	result := n.gro.Receive(s, c.Machine().Jiffies())
+	if result == gro.Merged || result == gro.MergedFree { // the struct is empty; a chained descriptor is counted in the superframe
 		c.Spend(model.StageGROMerge)
 		n.sd.skbs.Put(s)
-	case gro.Held:
 	}
-	return true
+	return result
 }
 
 // Complete is the end of napi_gro_complete: GRO has finished a superframe, which goes
@@ -146,6 +147,20 @@ func (n *NAPI) traceGRO(p trace.Point, s *model.SKB) {
 	if c.Recording() {
 		e := c.Event(p)
 		e.A, e.B, e.C, e.D, e.E, e.S = s.ID, int64(s.Frame.Len)-model.EthernetHeader, int64(s.Frame.Hash), int64(n.ID), int64(s.Truesize), n.Name
+		c.Emit(e)
+	}
+}
+
+// traceGROExit emits napi_gro_receive_exit or napi_gro_frags_exit (since v5.0).
+func (n *NAPI) traceGROExit(p trace.Point, result gro.Result) {
+	c := n.Core()
+	if c.Machine().Trace == nil {
+		return
+	}
+	c.Look()
+	if c.Recording() {
+		e := c.Event(p)
+		e.A = int64(result)
 		c.Emit(e)
 	}
 }

@@ -190,6 +190,7 @@ var pointHelp = map[string]string{
 	"netif_receive_skb":      "a packet is handed to the stack",
 	"net_dev_xmit":           "a packet was handed to the driver",
 	"napi_gro_receive_entry": "a packet enters GRO",
+	"napi_gro_receive_exit":  "what GRO made of a packet: 0, 1 merged, 2 held, 3 normal",
 	"kfree_skb":              "a packet is dropped, with the reason",
 	"sched_switch":           "a CPU switches tasks",
 	"sched_wakeup":           "a task became runnable",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"napisim/model"
 	"napisim/model/cpu"
@@ -39,6 +40,8 @@ type bench struct {
 	shift  int64 // by which senders begin later than their thread
 	start  int64 // ns of the trace at which simulated time begins
 
+	behaviours map[string]string
+
 	eng      *sim.Engine
 	machine  *cpu.Machine
 	env      host.Env
@@ -57,7 +60,7 @@ const lead = 20_000_000
 func build(r *recording.Recording, shift int64) (*bench, error) {
 	b := &bench{rec: r, shift: shift, eng: sim.NewEngine(sim.Lazy), pktgen: map[int]*cpu.Task{}}
 	b.env = host.Env{SKBs: &model.SKBPool{}, Losses: &model.Losses{}}
-	for _, step := range []func() error{b.inputs, b.buildMachine, b.buildKernel, b.buildDevices, b.buildReader, b.buildSender, b.buildNoise} {
+	for _, step := range []func() error{b.inputs, b.buildMachine, b.buildKernel, b.buildDevices, b.buildReader, b.buildHog, b.buildSender, b.buildNoise} {
 		if err := step(); err != nil {
 			b.close()
 			return nil, err
@@ -93,6 +96,9 @@ func (b *bench) inputs() (err error) {
 func (b *bench) buildMachine() error {
 	tick := int64(1e9) / int64(b.rec.HZ)
 	preempt := cpu.PreemptVoluntary
+	if b.rec.Kernel.RT {
+		return errors.New("a kernel with PREEMPT_RT cannot be simulated yet")
+	}
 	if b.rec.Kernel.Preempt != "" {
 		var err error
 		if preempt, err = cpu.ParsePreemption(b.rec.Kernel.Preempt); err != nil {
@@ -131,6 +137,7 @@ func (b *bench) buildKernel() error {
 		return err
 	}
 	s := &spec.Scenario{HZ: spec.HZ(b.rec.HZ)}
+	b.behaviours = preset.Behaviours
 	s.Kernel.Behaviours = preset.Behaviours
 	s.Sysctl.NetdevBudget = b.sysctl("net.core.netdev_budget", 300)
 	s.Sysctl.GRONormalBatch = b.sysctl("net.core.gro_normal_batch", 8)
@@ -173,6 +180,11 @@ func (b *bench) buildDevices() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", dev.Name, err)
 		}
+		if dev.Threaded {
+			if err := netdev.NAPI().SetThreaded(b.softnets[0], softirq.Threaded); err != nil {
+				return fmt.Errorf("%s: %w", dev.Name, err)
+			}
+		}
 		ports[i], open[i] = netdev.Port(), up
 		if i == 0 {
 			b.na = netdev
@@ -190,7 +202,10 @@ func (b *bench) buildDevices() error {
 
 func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Host) (*guest.Netdev, func(), error) {
 	devCfg := emulated.Config{RXRing: dev.RingRX, TXRing: dev.RingTX, NoMitigation: !b.rec.NIC.Mitigation()}
-	cfg := b.driverConfig(dev)
+	cfg, err := b.driverConfig(dev)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := errors.Join(slices.Concat(devCfg.Validate(), cfg.Validate())...); err != nil {
 		return nil, nil, err
 	}
@@ -208,7 +223,7 @@ func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Hos
 	return nil, nil, fmt.Errorf("no model of a NIC %s", b.rec.NIC.Model)
 }
 
-func (b *bench) driverConfig(dev *recording.Device) guest.Config {
+func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 	cfg := guest.Config{
 		Name: dev.Name, RXCsum: dev.Features["rx-checksumming"],
 		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci",
@@ -227,11 +242,20 @@ func (b *bench) driverConfig(dev *recording.Device) guest.Config {
 	if b.rec.Sender.Role == "pktgen" {
 		cfg.BQLMin = guest.BQLMax // the harness lifts the limits where pktgen sends
 	}
-	if dev.Features["generic-receive-offload"] {
-		g := gro.DefaultConfig()
-		cfg.GRO = &g
+	cfg.GROFlushTimeout, cfg.DeferHardIRQs = ns(dev.GROFlushTimeout), dev.DeferHardIRQs
+	if !dev.Features["generic-receive-offload"] {
+		return cfg, nil
 	}
-	return cfg
+	g, err := gro.ForVersion(b.behaviours[spec.GROTable], b.behaviours[spec.UDPGRO])
+	if err != nil {
+		return cfg, err
+	}
+	g.Sockets = b.stack
+	if err := g.SetSizes(b.behaviours[spec.GROMaxSize], 0, 0); err != nil {
+		return cfg, err
+	}
+	cfg.GRO = &g
+	return cfg, nil
 }
 
 // flow is the one flow of the recordings.
@@ -246,6 +270,14 @@ func (b *bench) buildReader() error {
 	sock := host.NewUDPSock(&b.env, host.UDPConfig{RcvBuf: 32_000_000})
 	b.stack.Bind(flow, sock)
 	b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{Sleeper: true}, host.Datagrams(sock)).WakeFromDevice()
+	return nil
+}
+
+// buildHog makes the process that does nothing but run, where the recording has one.
+func (b *bench) buildHog() error {
+	if strings.Contains(b.rec.Description, "CPU-bound user process") {
+		b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{}, host.Hog).WakeFromDevice()
+	}
 	return nil
 }
 

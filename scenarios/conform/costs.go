@@ -97,7 +97,6 @@ func (p *prices) traced(r *recording.Recording) {
 		stage model.Stage
 		cost  sim.Time
 	}{
-		{"napi_gro_receive_exit", model.StageGROReceive, p.event},
 		{"napi_complete_done", model.StageNAPIComplete, probeCost},
 		{"napi_complete_done_ret", model.StageNAPIComplete, probeCost},
 		{"napi_schedule_prep_ret", model.StageNAPISchedule, probeCost},

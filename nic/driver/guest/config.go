@@ -3,6 +3,7 @@ package guest
 import (
 	"fmt"
 
+	"napisim/sim"
 	"napisim/softirq/gro"
 )
 
@@ -15,6 +16,10 @@ type Config struct {
 	RXCsum bool
 	// GRO configures GRO; nil turns it off.
 	GRO *gro.Config
+	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of
+	// the interface.
+	GROFlushTimeout sim.Time
+	DeferHardIRQs   int
 	// RXIRQ and TXIRQ are the Linux interrupt numbers. E1000 has RXIRQ only.
 	RXIRQ, TXIRQ int
 	// CPU is the core that takes the interrupts.

@@ -29,7 +29,10 @@ func NewE1000E(cfg Config, host driver.Host, dev *emulated.E1000E) *E1000E {
 	d.tail = func(made int64) int64 { return max(made-1, 0) &^ (rxBufferWrite - 1) }
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000eSpare) }
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll})
+	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
+		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll,
+		GROFlushTimeout: cfg.GROFlushTimeout, DeferHardIRQs: cfg.DeferHardIRQs,
+	})
 	dev.Connect(emulated.VectorTX, d.line(cfg.TXIRQ, named(cfg.TXIRQName, cfg.Name+"-tx-0"), d.intrTX))
 	dev.Connect(emulated.VectorRX, d.line(cfg.RXIRQ, named(cfg.RXIRQName, cfg.Name+"-rx-0"), d.intrRX))
 	return d

@@ -27,7 +27,10 @@ func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 	d.large = virtioTruesize
 	d.start = d.startXmit1
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll})
+	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
+		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll,
+		GROFlushTimeout: cfg.GROFlushTimeout, DeferHardIRQs: cfg.DeferHardIRQs,
+	})
 	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg.TXIRQ), TXOnly: true, Poll: d.pollTX})
 	tx := d.line(cfg.TXIRQ, named(cfg.TXIRQName, cfg.Name+"-output.0"), d.xmitDone)
 	rx := d.line(cfg.RXIRQ, named(cfg.RXIRQName, cfg.Name+"-input.0"), d.recvDone)
