@@ -32,6 +32,8 @@ var recordings = []recording{
 	{"e1000e-burst64", "e1000e", emulated.Config{}, 64, 10 * ms},
 	{"e1000e-burst65", "e1000e", emulated.Config{}, 65, 10 * ms},
 	{"e1000e-burst300", "e1000e", emulated.Config{}, 300, 20 * ms},
+	{"e1000-burst300-nosink-kp", "e1000", emulated.Config{}, 300, 50 * ms},
+	{"e1000e-burst65-kp", "e1000e", emulated.Config{}, 65, 10 * ms},
 	{"virtio-burst64", "virtio", emulated.Config{}, 64, 10 * ms},
 	{"virtio-udp5k", "virtio", emulated.Config{}, 1, 200 * us},
 	{"virtio-sat", "virtio", emulated.Config{}, 1, 0},
@@ -59,7 +61,7 @@ func (rec recording) run(t *testing.T, kernel string) []happening {
 	}
 	r := newRig(s)
 	starts := []sim.Time{ms}
-	for at := ms; len(starts) < 80; at += rec.delay {
+	for at := ms; len(starts) < 120; at += rec.delay {
 		starts = append(starts, at)
 	}
 	r.pktgen(rec.burst, starts)
