@@ -14,6 +14,7 @@ import (
 	"napisim/nic/emulated"
 	"napisim/scenarios"
 	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/input"
 	"napisim/scenarios/spec"
 	"napisim/sim"
 	"napisim/sim/trace"
@@ -34,8 +35,8 @@ const maxEvents = 5_000_000
 // A bench is the machine of a recording.
 type bench struct {
 	rec    *recording.Recording
-	noise  noise
-	in     input
+	in     *input.Input
+	runs   []pktgenRun
 	prices prices
 	shift  int64 // by which senders begin later than their thread
 	start  int64 // ns of the trace at which simulated time begins
@@ -78,18 +79,21 @@ func (b *bench) inputs() (err error) {
 	if b.rec.CPUs != 1 {
 		return fmt.Errorf("%d CPUs: such machines ran in host time", b.rec.CPUs)
 	}
-	if b.in, err = inputOf(b.rec); err != nil {
-		return err
+	if b.rec.HZ <= 0 {
+		return errors.New("the tick rate is not known")
 	}
+	b.in = input.Of(b.rec)
 	if b.prices, err = pricesOf(b.rec); err != nil {
 		return err
 	}
-	first := b.in.end
-	for _, run := range b.in.pktgen {
-		first = min(first, run.start)
+	first := b.in.End
+	if b.rec.Sender.Role == "pktgen" {
+		if b.runs, err = pktgenRuns(b.rec, b.in); err != nil {
+			return err
+		}
+		first = b.runs[0].start
 	}
 	b.start = max(first-lead, 0)
-	b.noise = noiseOf(b.rec, int64(b.prices.event/sim.Nanosecond), b.start)
 	return nil
 }
 
@@ -107,7 +111,7 @@ func (b *bench) buildMachine() error {
 	}
 	cfg := cpu.Config{
 		Cores: b.rec.CPUs, HZ: b.rec.HZ, Preempt: preempt, Costs: b.prices.stages, TraceCost: b.prices.event,
-		TickPhase: ns(((b.in.tick-b.start)%tick + tick) % tick),
+		TickPhase: ns(((b.in.Tick.Phase-tickToRaise-b.start)%tick + tick) % tick),
 	}
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err
@@ -285,16 +289,16 @@ func (b *bench) buildHog() error {
 const udpPayload = 18
 
 func (b *bench) buildSender() error {
-	if len(b.in.pktgen) == 0 {
+	if len(b.runs) == 0 {
 		return fmt.Errorf("a sender of kind %q cannot be simulated yet", b.rec.Sender.Role)
 	}
 	seg := &model.Segment{Frame: model.Frame{Flow: flow, Payload: udpPayload, Len: model.UDPFrameLen(udpPayload), Proto: model.UDP}}
-	for _, run := range b.in.pktgen {
+	for _, run := range b.runs {
 		cfg := host.PktgenConfig{
 			Start: b.at(run.start + b.shift), Count: run.count, Burst: run.burst, Delay: run.delay,
 			Prepare: b.prices.prepare, Look: b.prices.look,
 		}
-		if _, woken := b.noise.names[run.pid]; woken {
+		if b.wokenBySoftirq(run.pid) {
 			cfg.Start = 0
 		}
 		body := host.Pktgen(cfg, func(c *cpu.Core, n int) int { return b.na.Burst(c, seg, n) })
@@ -305,4 +309,11 @@ func (b *bench) buildSender() error {
 		b.pktgen[run.pid] = task
 	}
 	return nil
+}
+
+// wokenBySoftirq reports whether a replayed handler wakes a task.
+func (b *bench) wokenBySoftirq(pid int) bool {
+	return slices.ContainsFunc(b.in.Softirqs, func(s input.Softirq) bool {
+		return s.At >= b.start && slices.Contains(s.Woke, pid)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"napisim/scenarios/recording"
-	"napisim/scenarios/recording/match"
 	"napisim/scenarios/recording/observe"
 	"napisim/sim"
 )
@@ -12,17 +11,6 @@ import (
 // after is how long after the recording's last event the simulation goes on: its clock
 // may be late.
 const after = 5_000_000
-
-// Run simulates what a recording shows and compares the two. The error says why the
-// recording cannot be simulated.
-func Run(r *recording.Recording) (match.Match, error) {
-	recorded := observe.Of(r)
-	simulated, err := simulate(r, recorded)
-	if err != nil {
-		return match.Match{ID: r.ID, Kind: r.Kind(), Match: match.None, Compared: len(recorded.Items), Recorded: len(recorded.Items)}, err
-	}
-	return match.Compare(r.ID, r.Kind(), recorded, simulated), nil
-}
 
 // simulate runs the machine of a recording and returns what happened. What is recorded of
 // the sender's beginning is its first interrupt, so a first run tells how long before that
@@ -59,7 +47,7 @@ func simulateShifted(r *recording.Recording, shift int64) (*observe.Observation,
 		return nil, err
 	}
 	defer b.close()
-	if err := b.run(b.at(b.in.end + after)); err != nil {
+	if err := b.run(b.at(b.in.End + after)); err != nil {
 		return nil, err
 	}
 	return observed(b.log, b.start, r.DeviceOf)
