@@ -184,7 +184,7 @@ const firstIRQ = 32
 func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, error) {
 	recycle, err := driver.ParseRecycle(sys.scenario.Kernel.Behaviours[spec.PagePoolRecycle])
 	cfg := driver.Config{
-		Name: name, Buffer: 2048, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
+		Name: name, Buffer: 2048, GROFrags: n.GROFrags, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
 		Pool:  driver.PagePoolConfig{Size: n.PagePool.Size, Recycle: recycle},
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,

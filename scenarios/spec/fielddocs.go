@@ -29,6 +29,7 @@ var fieldDocs = map[string]string{
 	"NIC.Features":                "The offloads.",
 	"NIC.GROMaxSize":              "The bound of the packets that GRO makes, headers included: for IPv6, and up to 65536 for IPv4 as well. 0 leaves the kernel its 65536.",
 	"NIC.GROIPv4MaxSize":          "The same bound for IPv4 alone.",
+	"NIC.GROFrags":                "Whether the driver hands packets up by napi_gro_frags, with the payload in page fragments, as mlx4 and sfc do; otherwise by napi_gro_receive.",
 	"NIC.IRQ":                     "Where the interrupts go.",
 	"NIC.PagePool":                "The memory that frames are received into.",
 	"NIC.XDP":                     "What an XDP program does with every frame, before there is an skb.",

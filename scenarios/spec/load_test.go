@@ -114,7 +114,7 @@ func full() *spec.Scenario {
 				Features: spec.Features{GRO: true, RX: true, RXGROList: true, RXUDPGROForwarding: true},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
 
-				GROMaxSize: 185000, GROIPv4MaxSize: 65536,
+				GROMaxSize: 185000, GROIPv4MaxSize: 65536, GROFrags: true,
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
 			},

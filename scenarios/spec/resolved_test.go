@@ -85,6 +85,7 @@ nics:
       rx-udp-gro-forwarding: off
     gro_max_size: 0B
     gro_ipv4_max_size: 0B
+    gro_frags: off
     irq:
       rx: 0
       tx: 0
