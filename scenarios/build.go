@@ -266,7 +266,7 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
 	cfg.Start = sim.Time(t.Start)
 	cfg.Sizes = traffic.FixedSize(int32(t.Size) - model.EthernetFCS)
-	cfg.Flows, cfg.FirstFlow = t.Flows, sys.nextFlow
+	cfg.Flows, cfg.FirstFlow, cfg.IPv6 = t.Flows, sys.nextFlow, t.IPv6
 	switch a := t.Arrivals; {
 	case a.CBR > 0:
 		cfg.Rate = a.CBR

@@ -184,6 +184,16 @@ func TestBigTCPInScenarios(t *testing.T) {
 		}
 		return most
 	}
+	const ipv6 = "traffic.stream.ipv6=on"
+	if got := largest(ipv6); got != 45 { // 72 + 45*1428 = 64332
+		t.Errorf("superframes of IPv6 of up to %d segments, want 45", got)
+	}
+	if got := largest(ipv6, "nics.eth0.gro_max_size=185000"); got <= 45 || got > 129 { // 72 + 129*1428 = 184284
+		t.Errorf("superframes of up to %d segments with BIG TCP over IPv6", got)
+	}
+	if got := largest("nics.eth0.gro_max_size=185000"); got != 45 {
+		t.Errorf("gro_max_size is for IPv6: superframes of IPv4 of up to %d segments", got)
+	}
 	if got := largest(); got != 45 {
 		t.Errorf("superframes of up to %d segments, want 45", got)
 	}
@@ -251,10 +261,10 @@ func TestBooksOfRandomGRO(t *testing.T) {
 		var s *spec.Scenario
 		var err error
 		if rapid.Bool().Draw(r, "tcp") {
-			s, err = Default().Resolve("quickstart", append(sets, set("traffic.stream.flows", "1", "10")))
+			s, err = Default().Resolve("quickstart", append(sets, set("traffic.stream.flows", "1", "10"), set("traffic.stream.ipv6", "on", "off")))
 		} else {
-			s = resolveText(t, datagramScenario, append(sets, "duration=9ms", set("traffic.bursts.flows", "1", "3"), set("apps.reader.udp_gro", "on", "off"),
-				set("apps.reader.cpu", "0", "1"), set("traffic.bursts.size", "64B", "1046B", "1518B"), set("apps.reader.rcvbuf", "2KiB", "208KiB"))...)
+			s = resolveText(t, datagramScenario, append(sets, "duration=9ms", set("traffic.bursts.flows", "1", "3"), set("traffic.bursts.ipv6", "on", "off"), set("apps.reader.udp_gro", "on", "off"),
+				set("apps.reader.cpu", "0", "1"), set("traffic.bursts.size", "70B", "1046B", "1518B"), set("apps.reader.rcvbuf", "2KiB", "208KiB"))...)
 		}
 		if err != nil {
 			r.Fatal(err)

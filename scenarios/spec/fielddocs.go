@@ -96,6 +96,7 @@ var fieldDocs = map[string]string{
 	"Traffic.NIC":                 "The network card that the traffic arrives at.",
 	"Traffic.To":                  "The app that reads the traffic. UDP without a reader meets no socket and is dropped.",
 	"Traffic.Flows":               "The number of flows: TCP connections, or UDP senders that take turns.",
+	"Traffic.IPv6":                "Whether the packets are of IPv6, whose header is 20 bytes longer than that of IPv4.",
 	"Traffic.Start":               "When the peer starts to send.",
 	"Traffic.TSO":                 "The largest piece of a stream that the peer's stack hands down at once; its last segment carries the PSH flag.",
 	"Traffic.MSS":                 "The payload of a full segment.",

@@ -135,8 +135,8 @@ func full() *spec.Scenario {
 				TSO: 32 * unit.KiB, MSS: 1000, Congestion: spec.CongestionReno, InitCwnd: 4,
 			},
 			"jumbo": {
-				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1,
-				TSO: 64 * unit.KiB, MSS: 9000 - 20 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
+				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1, IPv6: true,
+				TSO: 64 * unit.KiB, MSS: 9000 - 40 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
 			},
 			"flood": {
 				Kind: spec.TrafficUDP, NIC: "eth0", To: "sink", Flows: 16, Size: 64,
