@@ -119,6 +119,12 @@ func UDPFrameLen(payload int32) int32 {
 	return max(EthernetHeader+IPv4Header+UDPHeader+payload, MinFrame)
 }
 
+// FrameLen returns the length without FCS of a frame with the headers of f and that
+// payload.
+func (f *Frame) FrameLen(payload int32) int32 {
+	return max(EthernetHeader+int32(f.Headers())+payload, MinFrame)
+}
+
 // SACKBlock is one block of the selective acknowledgement option: the half-open
 // range [Start, End) of sequence numbers.
 type SACKBlock struct{ Start, End uint64 }

@@ -189,7 +189,7 @@ const firstIRQ = 32
 func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, error) {
 	recycle, err := driver.ParseRecycle(sys.scenario.Kernel.Behaviours[spec.PagePoolRecycle])
 	cfg := driver.Config{
-		Name: name, Buffer: 2048, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
+		Name: name, Buffer: 2048, GROFrags: n.GROFrags, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
 		Pool:  driver.PagePoolConfig{Size: n.PagePool.Size, Recycle: recycle},
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
@@ -272,7 +272,7 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
 	cfg.Start = sim.Time(t.Start)
 	cfg.Sizes = traffic.FixedSize(int32(t.Size) - model.EthernetFCS)
-	cfg.Flows, cfg.FirstFlow = t.Flows, sys.nextFlow
+	cfg.Flows, cfg.FirstFlow, cfg.IPv6 = t.Flows, sys.nextFlow, t.IPv6
 	switch a := t.Arrivals; {
 	case a.CBR > 0:
 		cfg.Rate = a.CBR

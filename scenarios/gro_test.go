@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"napisim/model/host"
 	"napisim/scenarios/spec"
@@ -183,10 +184,104 @@ func TestBigTCPInScenarios(t *testing.T) {
 		}
 		return most
 	}
+	const ipv6 = "traffic.stream.ipv6=on"
+	if got := largest(ipv6); got != 45 { // 72 + 45*1428 = 64332
+		t.Errorf("superframes of IPv6 of up to %d segments, want 45", got)
+	}
+	if got := largest(ipv6, "nics.eth0.gro_max_size=185000"); got <= 45 || got > 129 { // 72 + 129*1428 = 184284
+		t.Errorf("superframes of up to %d segments with BIG TCP over IPv6", got)
+	}
+	if got := largest("nics.eth0.gro_max_size=185000"); got != 45 {
+		t.Errorf("gro_max_size is for IPv6: superframes of IPv4 of up to %d segments", got)
+	}
 	if got := largest(); got != 45 {
 		t.Errorf("superframes of up to %d segments, want 45", got)
 	}
 	if got := largest("nics.eth0.gro_ipv4_max_size=185000"); got <= 45 || got > 127 { // 52 + 127*1448 < 185000
 		t.Errorf("superframes of up to %d segments with BIG TCP", got)
 	}
+}
+
+// Vector G9 in a bulk stream: the rest of a 64 KiB write, which nothing is held to take it,
+// waits in the list while the 45 segments of the next write overtake it. v5.4.0 with a
+// driver that calls napi_gro_frags shows it as TCPOFOQueue; the versions before and after
+// keep the order, and so does a driver that calls napi_gro_receive.
+func TestG9ReorderingInScenarios(t *testing.T) {
+	outOfOrder := func(preset, frags string) int64 {
+		s := short(t, "quickstart", "kernel.preset="+preset, "nics.eth0.gro_frags="+frags, "hz=1000", "cpus=2", "apps.reader.cpu=1",
+			"nics.eth0.link.rate=25Gbps", "nics.eth0.coalesce.rx-usecs=100us", "nics.eth0.rings.rx=2048", "nics.eth0.page_pool.size=2048")
+		sys, err := Build(s, s.Seed, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sys.Close()
+		if err := sys.Run(Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if lost := sys.env.Losses.Total(); lost > 0 {
+			t.Fatalf("%s: %d lost, of which reordering follows", preset, lost)
+		}
+		return sys.tcp[0].Receiver().Stats().TCPOFOQueue
+	}
+	for _, c := range []struct {
+		preset, frags string
+		reorders      bool
+	}{
+		{"v5.3", "on", false}, {"v5.4.0", "on", true}, {"v5.4", "on", false}, {"v5.5", "on", false}, {"v6.1", "on", false}, {"v5.4.0", "off", false},
+	} {
+		if got := outOfOrder(c.preset, c.frags); (got > 0) != c.reorders {
+			t.Errorf("%s, napi_gro_frags %s: TCPOFOQueue %d", c.preset, c.frags, got)
+		}
+	}
+}
+
+// Whatever the forms of GRO and of delivery, and whatever of them never existed together,
+// the books balance and the modes agree.
+func TestBooksOfRandomGRO(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		set := func(path string, values ...string) string {
+			return path + "=" + rapid.SampledFrom(values).Draw(r, path)
+		}
+		sets := []string{
+			"duration=9ms", "warmup=1ms",
+			set("hz", "250", "1000"),
+			set("kernel.behaviours.gro_normal", softirq.GRONormalNames()...),
+			set("kernel.behaviours.gro_table", gro.TableNames()...),
+			set("kernel.behaviours.ip_list", "no_hint", "route_hint"),
+			set("kernel.behaviours.udp_gro", "forward", "tcp_frag_list"),
+			set("kernel.max_skb_frags", "17", "45"),
+			set("nics.eth0.features.rx-gro-list", "on", "off"),
+			set("nics.eth0.features.rx-udp-gro-forwarding", "on", "off"),
+			set("nics.eth0.gro_max_size", "1600", "20000", "65536"),
+			set("nics.eth0.gro_frags", "on", "off"),
+			set("sysctl.net.core.gro_normal_batch", "1", "8", "100"),
+			set("nics.eth0.rings.rx", "16", "512"),
+			set("platform.costs.route_lookup.cost", "0ns", "30ns"),
+		}
+		var s *spec.Scenario
+		var err error
+		if rapid.Bool().Draw(r, "tcp") {
+			s, err = Default().Resolve("quickstart", append(sets, set("traffic.stream.flows", "1", "10"), set("traffic.stream.ipv6", "on", "off")))
+		} else {
+			s = resolveText(t, datagramScenario, append(sets, "duration=9ms", set("traffic.bursts.flows", "1", "3"), set("traffic.bursts.ipv6", "on", "off"), set("apps.reader.udp_gro", "on", "off"),
+				set("apps.reader.cpu", "0", "1"), set("traffic.bursts.size", "70B", "1046B", "1518B"), set("apps.reader.rcvbuf", "2KiB", "208KiB"))...)
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+		want := ""
+		for _, o := range []Options{{Mode: sim.Lazy}, {Mode: sim.Eager}, {Mode: sim.Slow}, {TieSeed: 3}} {
+			run, err := Run(s, s.Seed, o)
+			if err != nil {
+				r.Fatal(err)
+			}
+			got := bytesOf(t, s, run)
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				r.Fatalf("mode %d, ties by %d, differs from lazy: %s", o.Mode, o.TieSeed, firstDifference(want, got))
+			}
+		}
+	})
 }

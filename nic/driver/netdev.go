@@ -31,6 +31,9 @@ type Config struct {
 	// the interface.
 	GROFlushTimeout sim.Time
 	DeferHardIRQs   int
+	// GROFrags lets the driver call napi_gro_frags: headers are copied into a head of the
+	// NAPI's own, the payload stays in a page fragment.
+	GROFrags bool
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
 	RXIRQ, TXIRQ int
 	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
@@ -213,8 +216,18 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
 	c.Spend(model.StageSKBBuild)
+	if d.cfg.GROFrags {
+		s.Frags = 1
+		s.Truesize = d.cfg.Buffer + groFragsHead
+		d.napi.GROFrags(s)
+		return
+	}
 	d.napi.GROReceive(s)
 }
+
+// groFragsHead is the truesize of the head that napi_get_frags allocates for headers: a
+// data area of 1 KiB and its descriptor.
+const groFragsHead = 1024 + model.SKBHead
 
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.

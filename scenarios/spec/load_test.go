@@ -119,7 +119,7 @@ func full() *spec.Scenario {
 				Features: spec.Features{GRO: true, RX: true, RXGROList: true, RXUDPGROForwarding: true},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
 
-				GROMaxSize: 185000, GROIPv4MaxSize: 65536,
+				GROMaxSize: 185000, GROIPv4MaxSize: 65536, GROFrags: true,
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
 			},
@@ -140,8 +140,8 @@ func full() *spec.Scenario {
 				TSO: 32 * unit.KiB, MSS: 1000, Congestion: spec.CongestionReno, InitCwnd: 4,
 			},
 			"jumbo": {
-				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1,
-				TSO: 64 * unit.KiB, MSS: 9000 - 20 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
+				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1, IPv6: true,
+				TSO: 64 * unit.KiB, MSS: 9000 - 40 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
 			},
 			"flood": {
 				Kind: spec.TrafficUDP, NIC: "eth0", To: "sink", Flows: 16, Size: 64,

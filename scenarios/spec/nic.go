@@ -23,6 +23,9 @@ type NIC struct {
 	GROMaxSize unit.Bytes `yaml:"gro_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_max_size"`
 	// The same bound for IPv4 alone.
 	GROIPv4MaxSize unit.Bytes `yaml:"gro_ipv4_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_ipv4_max_size"`
+	// Whether the driver hands packets up by napi_gro_frags, with the payload in page
+	// fragments, as mlx4 and sfc do; otherwise by napi_gro_receive.
+	GROFrags bool `yaml:"gro_frags" default:"off" kernel:"napi_gro_frags"`
 	// Where the interrupts go.
 	IRQ IRQ `yaml:"irq"`
 	// The memory that frames are received into.

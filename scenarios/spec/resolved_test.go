@@ -93,6 +93,7 @@ nics:
       thread_cpu: 0
     gro_max_size: 0B
     gro_ipv4_max_size: 0B
+    gro_frags: off
     irq:
       rx: 0
       tx: 0

@@ -17,6 +17,8 @@ const (
 	ethernetHeader = 14
 	ethernetFCS    = 4
 	ipv4Header     = 20
+	ipv6Header     = 40
+	udpHeader      = 8
 	tcpHeader      = 20
 	tcpTimestamps  = 12
 )
@@ -152,13 +154,16 @@ func (c *checker) traffic(path string, t Traffic) {
 	}
 	switch t.Kind {
 	case TrafficTCP:
-		if most := unit.Bytes(nic.MTU - ipv4Header - tcpHeader); t.MSS > most {
-			c.fault(path+".mss", "%v is more than %v, what the MTU %d of %s leaves beside IPv4 and TCP", t.MSS, most, nic.MTU, t.NIC)
+		if most := unit.Bytes(nic.MTU - t.ipHeader() - tcpHeader); t.MSS > most {
+			c.fault(path+".mss", "%v is more than %v, what the MTU %d of %s leaves beside IP and TCP", t.MSS, most, nic.MTU, t.NIC)
 		}
 		if t.TSO < t.MSS {
 			c.fault(path+".tso", "%v is less than one segment: the mss is %v", t.TSO, t.MSS)
 		}
 	case TrafficUDP:
+		if least := unit.Bytes(ethernetHeader + ipv6Header + udpHeader + ethernetFCS); t.IPv6 && t.Size < least {
+			c.fault(path+".size", "%v is less than %v, the smallest frame of UDP over IPv6", t.Size, least)
+		}
 		if most := unit.Bytes(ethernetHeader + nic.MTU + ethernetFCS); t.Size > most {
 			c.fault(path+".size", "%v is more than %v, the largest frame with the MTU %d of %s", t.Size, most, nic.MTU, t.NIC)
 		}

@@ -318,6 +318,22 @@ func TestFlushOldOnly(t *testing.T) {
 	b.want(t, "A*2", "B*1", "C*1")
 }
 
+// Pitfall 13: with gro_flush_timeout a superframe is kept across completions. Since v5.0 a
+// completion flushes what is old (up to v4.19 nothing); merging does not make it younger, so
+// that the first completion in the next jiffy ends it.
+func TestPitfall13HeldAcrossCompletions(t *testing.T) {
+	b, f := newBench(v5_12()), newFlow(0)
+	for range 3 { // polls of one jiffy
+		b.receive(f.send(mss, 0))
+		b.Flush(true, b.jiffy)
+	}
+	b.jiffy++
+	b.receive(f.send(mss, 0))
+	b.Flush(true, b.jiffy)
+	b.want(t, "GRO_HELD", "GRO_MERGED_FREE", "GRO_MERGED_FREE", "GRO_MERGED_FREE", "A*4")
+	b.wantCompleted(t, map[string]int64{"age": 1})
+}
+
 // Buckets are flushed in their order, not in that of arrival, and inside a bucket
 // the oldest comes first. All yields the same order.
 func TestFlushOrder(t *testing.T) {

@@ -280,6 +280,31 @@ func TestEmptyList(t *testing.T) {
 	same(t, "lists", r.m.Cores[0].Spent()[model.StageListReceive], 0)
 }
 
+// In steady state a list allocates nothing, sublists included.
+func TestListsAllocateNothing(t *testing.T) {
+	r := newRig(sim.Lazy)
+	r.m.Trace = nil
+	r.stack.Bind(0, sink{r})
+	allocs := -1.0
+	r.run(func(c *cpu.Core) {
+		var l model.SKBList
+		allocs = testing.AllocsPerRun(100, func() {
+			for i := range 8 {
+				s := r.packet(0, 1)
+				s.Frame.IPv6 = i > 3
+				l.PushBack(s)
+			}
+			r.stack.ReceiveList(c, &l)
+		})
+	})
+	same(t, "allocations", allocs, 0)
+}
+
+// sink frees what it receives.
+type sink struct{ r *rig }
+
+func (s sink) Receive(_ *cpu.Core, p *model.SKB) { s.r.skbs.Put(p) }
+
 // Counters read in the middle of a run are the same in all modes.
 func TestCountersAgreeInAllModes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
