@@ -95,6 +95,14 @@ func completeRule(*cobra.Command, []string, string) []string {
 	return rules
 }
 
+func completeMetric(*cobra.Command, []string, string) []string {
+	var names []string
+	for _, d := range result.Definitions() {
+		names = append(names, d.Name+"\t"+d.Help)
+	}
+	return names
+}
+
 func (a *app) completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := append(spec.Paths(), entryNames(a.loader.Presets())...)
 	for _, b := range behaviours.All() {
