@@ -31,8 +31,7 @@ import (
 //	trace FROM TO [frames]     the part of the run that is told; frames: each skb too
 //	nic NAME [gro] [frags] [nomask] [edge] [xdp] [threaded] [flush=TIME] [defer=N]
 //	                           edge: unmasking does not interrupt for what is in the ring;
-//	                           xdp drops all frames
-//	nic NAME [gro] [table=NAME] [frags] [nomask] [xdp]     xdp drops all frames
+//	                           xdp drops all frames; table=NAME for the GRO table of a version
 //	task hog|khog TIME [fifo=N]     user or kernel code that runs so long
 //	task reader TIME [fifo=N]       reads packets, each in so long
 //	at TIME frames NIC N
@@ -141,6 +140,8 @@ func playMode(t *testing.T, scenario string, mode sim.Mode) *played {
 			switch e.Point {
 			case trace.IRQHandlerExit:
 				return false
+			case trace.NAPIGROReceiveExit, trace.NAPIGROFragsExit:
+				return false // says what the delivery shows
 			case trace.NetifReceiveSKB, trace.NAPIGROReceiveEntry, trace.NAPIGROFragsEntry:
 				return pl.frames && e.At < pl.to
 			}

@@ -26,9 +26,6 @@ func (a *app) conformCommand() *cobra.Command {
 			"for each; a FILE is a trace. Who ran a pass, ksoftirqd or whoever was interrupted, is\n" +
 			"scored apart: it differs between runs of the same kernel. Recordings of overload and\n" +
 			"closed loops are also compared by their numbers, within 15 %.",
-		Example: "  napisim conform traces/runs\n" +
-			"  napisim conform traces/runs/k61-e1000-burst65 --input .\n" +
-			"  napisim conform traces/runs -o json >conform.json",
 		Args: arguments(1, -1, "at least one DIR or FILE"),
 	}
 	format := outputFlag(cmd, "text", "json", "md", "csv")
@@ -116,8 +113,13 @@ func (a *app) writeConform(all []conform.Result, format *choice) error {
 		return exit.With(exit.Usage, err)
 	}
 	t := text.Table{Columns: []text.Column{
-		{Name: "recording"}, {Name: "kind"}, {Name: "match"}, {Name: "equal", Right: true}, {Name: "compared", Right: true},
-		{Name: "who ran it", Right: true}, {Name: "numbers", Right: true},
+		{Name: "recording"},
+		{Name: "kind"},
+		{Name: "match"},
+		{Name: "equal", Right: true},
+		{Name: "compared", Right: true},
+		{Name: "who ran it", Right: true},
+		{Name: "numbers", Right: true},
 	}}
 	for i := range all {
 		t.Rows = append(t.Rows, conformRow(&all[i]))

@@ -120,8 +120,12 @@ func (v *view) change() {
 func (r *Report) values() text.Table {
 	s := r.scale()
 	t := text.Table{Columns: []text.Column{
-		{Name: "verdict"}, {Name: "difference"}, {Name: "first", Right: true}, {Name: "last", Right: true},
-		{Name: strings.TrimSpace("value " + s.unit), Right: true}, {Name: "share", Right: true},
+		{Name: "verdict"},
+		{Name: "difference"},
+		{Name: "first", Right: true},
+		{Name: "last", Right: true},
+		{Name: strings.TrimSpace("value " + s.unit), Right: true},
+		{Name: "share", Right: true},
 	}}
 	for _, p := range r.Players {
 		t.Rows = append(t.Rows, []string{
