@@ -4,6 +4,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 // CompleteDone is napi_complete_done: a poll has handled workDone frames, fewer than
@@ -148,7 +149,9 @@ func (n *NAPI) startTimer(d sim.Time) {
 	}
 	sd.core.Look()
 	n.timerSD = sd
-	n.timer.StartOn(sd.core, sd.core.Now()+d)
+	expires := sd.core.Now() + d
+	n.traceTimer(trace.HRTimerStart, expires)
+	n.timer.StartOn(sd.core, expires)
 }
 
 // watchdog is napi_watchdog, in hardirq context on the core that armed the timer: it
@@ -157,6 +160,8 @@ func (n *NAPI) startTimer(d sim.Time) {
 // (PREFER_BUSY_POLL, v5.11) is forgotten: it has not come.
 func (n *NAPI) watchdog(c *cpu.Core) {
 	sd := n.timerSD
+	c.Look()
+	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
 	c.Spend(model.StageNAPISchedule)
 	c.Look()
 	if n.state&(stateDisable|stateSched) != 0 {
@@ -169,4 +174,24 @@ func (n *NAPI) watchdog(c *cpu.Core) {
 	n.state &^= statePreferBusyPoll
 	n.stats.Watchdog++
 	sd.napiSchedule(n)
+}
+
+// traceTimer emits hrtimer_start, before the timer is armed, or hrtimer_expire_entry.
+func (n *NAPI) traceTimer(p trace.Point, expires sim.Time) {
+	c := n.timerSD.core
+	c.Mix(p, int64(n.ID))
+	if !c.Recording() {
+		return
+	}
+	e := c.Event(p)
+	e.A, e.B, e.S = int64(n.ID), int64(expires), "napi_watchdog"
+	if p == trace.HRTimerStart {
+		e.T = "REL|PINNED"
+		e.Flags.IRQsOff = true // it holds the lock of the core's timers
+		e.Flags.PreemptDepth++
+		if n.timer.Armed() {
+			e.C = 1
+		}
+	}
+	c.Emit(e)
 }
