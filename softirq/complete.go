@@ -46,6 +46,7 @@ func completeFlushingOld(n *NAPI, workDone int) bool {
 	timeout := n.holdTimeout(workDone)
 	n.groFlushNormal(timeout > 0)
 	if timeout > 0 {
+		n.sd.core.Look()
 		n.startTimer(timeout)
 	}
 	return n.release()
@@ -75,7 +76,7 @@ func completeDeferring(n *NAPI, workDone int) bool {
 		return false
 	}
 	if timeout > 0 {
-		n.startTimer(timeout)
+		n.startTimer(timeout) // at the instant of release, before anybody else can act on it
 	}
 	if deferred {
 		n.stats.Completed--
@@ -107,6 +108,7 @@ func (n *NAPI) holdTimeout(workDone int) sim.Time {
 func (n *NAPI) holdOrFlush(workDone int) {
 	if timeout := n.holdTimeout(workDone); timeout > 0 {
 		n.groNormalList()
+		n.sd.core.Look()
 		n.startTimer(timeout)
 		return
 	}
@@ -141,13 +143,12 @@ func (n *NAPI) release() bool {
 }
 
 // startTimer arms the NAPI's timer (napi_struct.timer) on the core that polls it, where
-// it stays (HRTIMER_MODE_REL_PINNED).
+// it stays (HRTIMER_MODE_REL_PINNED). The caller has looked.
 func (n *NAPI) startTimer(d sim.Time) {
 	sd := n.sd
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.watchdog)
 	}
-	sd.core.Look()
 	n.timerSD = sd
 	expires := sd.core.Now() + d
 	n.traceTimer(trace.HRTimerStart, expires)
