@@ -4,6 +4,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 // CompleteDone is napi_complete_done: a poll has handled workDone frames, fewer than
@@ -45,6 +46,7 @@ func completeFlushingOld(n *NAPI, workDone int) bool {
 	timeout := n.holdTimeout(workDone)
 	n.groFlushNormal(timeout > 0)
 	if timeout > 0 {
+		n.sd.core.Look()
 		n.startTimer(timeout)
 	}
 	return n.release()
@@ -74,7 +76,7 @@ func completeDeferring(n *NAPI, workDone int) bool {
 		return false
 	}
 	if timeout > 0 {
-		n.startTimer(timeout)
+		n.startTimer(timeout) // at the instant of release, before anybody else can act on it
 	}
 	if deferred {
 		n.stats.Completed--
@@ -106,6 +108,7 @@ func (n *NAPI) holdTimeout(workDone int) sim.Time {
 func (n *NAPI) holdOrFlush(workDone int) {
 	if timeout := n.holdTimeout(workDone); timeout > 0 {
 		n.groNormalList()
+		n.sd.core.Look()
 		n.startTimer(timeout)
 		return
 	}
@@ -140,15 +143,16 @@ func (n *NAPI) release() bool {
 }
 
 // startTimer arms the NAPI's timer (napi_struct.timer) on the core that polls it, where
-// it stays (HRTIMER_MODE_REL_PINNED).
+// it stays (HRTIMER_MODE_REL_PINNED). The caller has looked.
 func (n *NAPI) startTimer(d sim.Time) {
 	sd := n.sd
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.watchdog)
 	}
-	sd.core.Look()
 	n.timerSD = sd
-	n.timer.StartOn(sd.core, sd.core.Now()+d)
+	expires := sd.core.Now() + d
+	n.traceTimer(trace.HRTimerStart, expires)
+	n.timer.StartOn(sd.core, expires)
 }
 
 // watchdog is napi_watchdog, in hardirq context on the core that armed the timer: it
@@ -157,6 +161,8 @@ func (n *NAPI) startTimer(d sim.Time) {
 // (PREFER_BUSY_POLL, v5.11) is forgotten: it has not come.
 func (n *NAPI) watchdog(c *cpu.Core) {
 	sd := n.timerSD
+	c.Look()
+	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
 	c.Spend(model.StageNAPISchedule)
 	c.Look()
 	if n.state&(stateDisable|stateSched) != 0 {
@@ -169,4 +175,24 @@ func (n *NAPI) watchdog(c *cpu.Core) {
 	n.state &^= statePreferBusyPoll
 	n.stats.Watchdog++
 	sd.napiSchedule(n)
+}
+
+// traceTimer emits hrtimer_start, before the timer is armed, or hrtimer_expire_entry.
+func (n *NAPI) traceTimer(p trace.Point, expires sim.Time) {
+	c := n.timerSD.core
+	c.Mix(p, int64(n.ID))
+	if !c.Recording() {
+		return
+	}
+	e := c.Event(p)
+	e.A, e.B, e.S = int64(n.ID), int64(expires), "napi_watchdog"
+	if p == trace.HRTimerStart {
+		e.T = "REL|PINNED"
+		e.Flags.IRQsOff = true // it holds the lock of the core's timers
+		e.Flags.PreemptDepth++
+		if n.timer.Armed() {
+			e.C = 1
+		}
+	}
+	c.Emit(e)
 }

@@ -13,6 +13,8 @@ type Config struct {
 	NAPISchedule, Ksoftirqd, GRONormal string
 	// NAPISchedulePrep, NAPIComplete and NAPIThreaded name behaviours, too.
 	NAPISchedulePrep, NAPIComplete, NAPIThreaded string
+	// ForcedThreaded is force_irqthreads(): softirqs do not run where an interrupt ends.
+	ForcedThreaded bool
 	// NetdevBudget is net.core.netdev_budget, in packets.
 	NetdevBudget int
 	// NetdevBudgetUsecs is net.core.netdev_budget_usecs; 0 means two jiffies.

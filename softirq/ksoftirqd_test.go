@@ -6,6 +6,7 @@ import (
 
 	"napisim/model/cpu"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 // This file tests who runs softirqs by the version's rule for ksoftirqd, and tasklets.
@@ -150,6 +151,39 @@ func TestPitfall16ScheduleFromATask(t *testing.T) {
 			}
 			same(t, "ksoftirqd wakeups", r.sds[0].Stats().KsoftirqdWakeups, c.wakeups)
 			same(t, "idle with pending softirqs", r.m.Cores[0].Stats().IdlePending, c.idle)
+		}
+	}
+}
+
+// Section 3.8: with forced interrupt threads a softirq raised by a hardirq wakes ksoftirqd,
+// whatever the rule for one that is running; one raised in a section with softirqs off still
+// runs where that ends.
+func TestForcedThreadsLeaveSoftirqsToKsoftirqd(t *testing.T) {
+	for _, rule := range KsoftirqdNames() {
+		for _, c := range []struct {
+			forced bool
+			ran    []string
+		}{{false, []string{"swapper/0", "task"}}, {true, []string{"ksoftirqd/0", "task"}}} {
+			s := defaultSetup()
+			s.kernel.Ksoftirqd, s.kernel.ForcedThreaded = rule, c.forced
+			r := newRig(s)
+			sd := r.sds[0]
+			line := sd.core.NewLine(14, "disk", func(*cpu.Core) { sd.RaiseSoftirq(RCU) })
+			r.at(10*sim.Microsecond, phaseDevices, line.Raise)
+			task := r.m.NewTask(sd.core, "task", cpu.TaskConfig{}, func(*cpu.Task) {
+				sd.core.BHDisable()
+				sd.RaiseSoftirq(RCU)
+				sd.core.BHEnable()
+			})
+			r.at(100*sim.Microsecond, phaseDevices, task.WakeFromDevice)
+			r.run(t, sim.Millisecond)
+			var ran []string
+			for _, e := range s.log.Events() {
+				if e.Point == trace.SoftirqEntry {
+					ran = append(ran, e.Comm)
+				}
+			}
+			same(t, fmt.Sprintf("%s, forced %v", rule, c.forced), ran, c.ran)
 		}
 	}
 }

@@ -46,10 +46,16 @@ func (sd *Softnet) RaiseTimer() { sd.raiseSoftirqIRQOff(Timer) }
 // Pending is local_softirq_pending() != 0.
 func (sd *Softnet) Pending() bool { return sd.pending != 0 }
 
-// InvokeSoftirq is invoke_softirq: irq_exit has found pending vectors. Interrupts
-// are off before and after.
+// InvokeSoftirq is invoke_softirq: irq_exit has found pending vectors. Where handlers are
+// forced into threads (threadirqs, and always on PREEMPT_RT) they are ksoftirqd's, unless a
+// local_bh_enable comes first; since v5.14 not before there is a ksoftirqd, which here is
+// always. Interrupts are off before and after.
 func (sd *Softnet) InvokeSoftirq() {
-	if !sd.b.ksoftirqd.Defer(sd) {
+	switch {
+	case sd.b.ksoftirqd.Defer(sd):
+	case sd.cfg.ForcedThreaded:
+		sd.wakeupSoftirqd()
+	default:
 		sd.handleSoftirqs(cpu.Softirq)
 	}
 }

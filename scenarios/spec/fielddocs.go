@@ -49,7 +49,7 @@ var fieldDocs = map[string]string{
 	"NAPI.GROFlushTimeout":        "The longest time that GRO holds packets after a poll, and the time after which a timer polls instead of a deferred interrupt; 0: GRO holds none, and no interrupt is deferred.",
 	"NAPI.DeferHardIRQs":          "The number of polls after one with work that leave the interrupt masked, if there is a gro_flush_timeout.",
 	"NAPI.Threaded":               "Whether each instance is polled by a thread of its own instead of the softirq, and whether that thread polls without a pause.",
-	"NAPI.ThreadCPU":              "The CPU on which the threads run. Linux lets them run anywhere unless taskset says otherwise; here they stay.",
+	"NAPI.ThreadCPU":              "The CPU on which all threads of the card run. Linux lets them run anywhere unless taskset says otherwise; here they stay. Busy-polling threads of both directions share it in turns of the scheduler.",
 	"IRQ.RX":                      "The CPU of the RX vector.",
 	"IRQ.TX":                      "The CPU of the TX vector. The driver lan966x has one vector for both directions.",
 	"PagePool.Size":               "The size of the recycle ring; 0 stands for the default.",

@@ -115,6 +115,7 @@ const (
 	NetdevBudgetUsecs = "netdev_budget_usecs"
 	Fixed2000         = "fixed_2000"
 	TwoJiffies        = "two_jiffies"
+	AtLeastTwoJiffies = "at_least_two_jiffies"
 )
 
 // find returns the element of a table with a name; ok is false if there is none.

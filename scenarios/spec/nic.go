@@ -103,8 +103,9 @@ type NAPI struct {
 	// Whether each instance is polled by a thread of its own instead of the softirq, and
 	// whether that thread polls without a pause.
 	Threaded Threaded `yaml:"threaded" default:"disabled" kernel:"/sys/class/net/IF/threaded"`
-	// The CPU on which the threads run. Linux lets them run anywhere unless taskset says
-	// otherwise; here they stay.
+	// The CPU on which all threads of the card run. Linux lets them run anywhere unless taskset
+	// says otherwise; here they stay. Busy-polling threads of both directions share it in turns
+	// of the scheduler.
 	ThreadCPU int `yaml:"thread_cpu" derived:"that of irq.rx" min:"0" kernel:"taskset"`
 }
 

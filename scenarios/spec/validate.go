@@ -97,6 +97,11 @@ func (c *checker) cpu(path string, cpu int) {
 }
 
 func (c *checker) sysctl() {
+	if c.Kernel.Behaviours[NetdevBudgetUsecs] == AtLeastTwoJiffies && c.HZ > 0 {
+		if usecs := c.Sysctl.NetdevBudgetUsecs; usecs > 0 && usecs < twoTicks(c.HZ) {
+			c.fault("sysctl.net.core.netdev_budget_usecs", "%v is refused by the kernel: two ticks at hz %d are %v", usecs, c.HZ, twoTicks(c.HZ))
+		}
+	}
 	if rmem := c.Sysctl.TCPRmem; !slices.IsSorted(rmem[:]) {
 		c.fault("sysctl.net.ipv4.tcp_rmem", "%v, %v and %v do not ascend: they are the smallest, the initial and the largest buffer",
 			rmem[0], rmem[1], rmem[2])
