@@ -341,7 +341,7 @@ func (f *finder) schedule(b *Burst, first int64) {
 			continue
 		}
 		if b.At <= s.End {
-			b.Own = f.ownAt(s, b.At)
+			b.In, b.Own = s.At, f.ownAt(s, b.At)
 		}
 		if s.Woken > 0 && !f.sentIn(s, first) {
 			b.Wake = s.Woken

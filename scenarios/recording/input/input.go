@@ -77,7 +77,8 @@ type Burst struct {
 	PID      int    `yaml:"pid"`
 	How      string `yaml:"how"`            // probe, interrupt or polls
 	Wake     int64  `yaml:"wake,omitempty"` // when a timer woke the sender for this burst, 0 if it did not sleep
-	Own      int64  `yaml:"own,omitempty"`  // own time of the sender from its last switch-in to At
+	In       int64  `yaml:"in,omitempty"`   // the last switch-in of the sender before At
+	Own      int64  `yaml:"own,omitempty"`  // own time of the sender from In to At
 }
 
 // A Slot is what one NET_TX softirq lets out.
