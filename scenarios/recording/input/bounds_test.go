@@ -47,3 +47,27 @@ func TestBoundsHold(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstFrameOnItsOwn: in every run of a packet generator on an Intel NIC with bursts
+// the first frame goes alone.
+func TestFirstFrameOnItsOwn(t *testing.T) {
+	dirs, _ := filepath.Glob("../testdata/runs/*")
+	seen := 0
+	for _, dir := range dirs {
+		r, err := recording.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := Of(r).Bursts
+		if r.Rate.Burst < 2 || len(b) < 2 || r.NIC.Model == "virtio-net-pci" {
+			continue
+		}
+		seen++
+		if b[0].Frames != 1 || b[1].Frames != r.Rate.Burst-1 || b[1].At-b[0].At > int64(r.Rate.Burst)*2_000+100_000 || b[2].Frames != r.Rate.Burst {
+			t.Errorf("%s: %+v", r.ID, b[:3])
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d recordings", seen)
+	}
+}

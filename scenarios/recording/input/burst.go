@@ -183,11 +183,24 @@ func (f *finder) rang(from, to int64) bool {
 // which the sender added frames in between; without it takes about 1 us.
 const slow = 2_500
 
-// divide parts the first burst where its first frame went on its own: the interrupt
-// came, and the softirq ran only when the whole burst was given away.
+// divide parts the first burst where its first frame went on its own: the receiver's
+// interrupt came, and only later a second one or, when the whole burst was given away,
+// the softirq.
 func (f *finder) divide(b Burst) []Burst {
 	if b.How != ByInterrupt || b.Frames < 2 {
 		return []Burst{b}
+	}
+	first, rest := b, b
+	rest.Frames--
+	first.Frames = 1
+	for _, e := range f.irqs {
+		name, _ := e.Field("name")
+		if dev, _ := f.r.DeviceOf(name); dev == f.r.RxDevice() && e.PID == b.PID && e.At >= b.Earliest && e.At < b.At-slow {
+			first.At, first.Latest = e.At, e.At
+			f.schedule(&first, e.At)
+			rest.Earliest = e.At
+			return []Burst{first, rest}
+		}
 	}
 	exit := int64(0)
 	for i := range f.r.Events {
@@ -202,12 +215,9 @@ func (f *finder) divide(b Burst) []Burst {
 			if e.At-exit < slow {
 				return []Burst{b}
 			}
-			rest := b
-			rest.Frames--
 			rest.At, rest.Earliest, rest.Latest = e.At, exit, e.At
 			rest.Own += e.At - exit
-			b.Frames = 1
-			return []Burst{b, rest}
+			return []Burst{first, rest}
 		}
 	}
 	return []Burst{b}
