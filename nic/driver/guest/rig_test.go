@@ -162,6 +162,7 @@ func (r *rig) pktgen(n int, starts []sim.Time) {
 	r.task(starts[0], func(t *cpu.Task) {
 		c := t.Core()
 		for _, at := range starts {
+			r.na.NewSKB()
 			for c.Look(); c.Now() < at; c.Look() {
 				r.at(at, t.WakeFromDevice)
 				t.Sleep()
@@ -276,6 +277,19 @@ func excerpt(t *testing.T, name string) (all []happening) {
 	return all
 }
 
+// other stands for a vector that excerpts leave out.
+const other = " other"
+
+func vector(v int64) string {
+	switch softirq.Vector(v) {
+	case softirq.NetRX:
+		return " NET_RX"
+	case softirq.NetTX:
+		return " NET_TX"
+	}
+	return other
+}
+
 // happenings are those of a run, in the form of an excerpt.
 func (r *rig) happenings() (all []happening) {
 	for _, e := range r.m.Trace.Events() {
@@ -284,21 +298,15 @@ func (r *rig) happenings() (all []happening) {
 		case trace.IRQHandlerEntry:
 			what = "irq " + e.S
 		case trace.SoftirqRaise:
-			if e.A == int64(softirq.NetRX) {
-				what = "raise " + [...]string{".", "s", "h", "H"}[e.Flags.Context]
-			}
+			what = "raise " + [...]string{".", "s", "h", "H"}[e.Flags.Context] + vector(e.A)
 		case trace.SoftirqEntry:
-			if e.A == int64(softirq.NetRX) {
-				what = "entry NET_RX"
-			}
+			what = "entry" + vector(e.A)
 		case trace.SoftirqExit:
-			if e.A == int64(softirq.NetRX) {
-				what = "exit NET_RX"
-			}
+			what = "exit" + vector(e.A)
 		case trace.NAPIPoll:
 			what = fmt.Sprintf("poll %s %d", e.S, e.B)
 		}
-		if what != "" {
+		if what != "" && !strings.HasSuffix(what, other) {
 			all = append(all, happening{e.At, what})
 		}
 	}
