@@ -122,3 +122,25 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedSender replays a process that sends a datagram each 200 us by the stack,
+// through an interface with the default limits. Each is freed in the hard interrupt of
+// na, which has to leave that to NET_TX. The first datagrams are late by what the
+// sender's first system calls take.
+func TestRecordedSender(t *testing.T) {
+	for kernel, third := range map[string]sim.Time{"k61": 314 * us, "k612": 282 * us} {
+		t.Run(kernel, func(t *testing.T) {
+			s := ofDriver(kernel, "e1000e")
+			s.device = emulated.Config{RXRing: 256, TXRing: 256}
+			s.config.BQLMin = 0
+			r := newRig(s)
+			starts := []sim.Time{ms, ms + 65*us}
+			for len(starts) < 60 {
+				starts = append(starts, ms+third+sim.Time(len(starts)-2)*200*us)
+			}
+			r.udpsend(starts)
+			r.run(t, 20*ms)
+			compare(t, excerpt(t, kernel+"-e1000e-udp5k"), r.happenings())
+		})
+	}
+}

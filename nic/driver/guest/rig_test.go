@@ -183,6 +183,22 @@ func (r *rig) pktgen(n int, starts []sim.Time) {
 	})
 }
 
+// udpsend sends a datagram at each instant, by the stack.
+func (r *rig) udpsend(starts []sim.Time) {
+	r.task(starts[0], func(t *cpu.Task) {
+		c := t.Core()
+		for _, at := range starts {
+			for c.Look(); c.Now() < at; c.Look() {
+				r.at(at, t.WakeFromDevice)
+				t.Sleep()
+			}
+			c.BHDisable()
+			r.na.Xmit(c, udp())
+			c.BHEnable()
+		}
+	})
+}
+
 type failer interface {
 	Helper()
 	Errorf(string, ...any)
