@@ -242,6 +242,8 @@ type testStack struct {
 	freed map[string]int64
 	warm  bool
 
+	arrived func(c *cpu.Core, dev string) // tells a process
+
 	truesize int   // of the last packet
 	skipped  int64 // frames that a test took off the ring of nb itself
 }
@@ -253,6 +255,9 @@ func (k *testStack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
 	}
 	k.freed[s.Dev] += int64(s.Segs)
 	k.truesize = s.Truesize
+	if k.arrived != nil {
+		k.arrived(c, s.Dev)
+	}
 	k.env.FreeSKB(c, s, false)
 }
 
