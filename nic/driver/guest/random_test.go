@@ -26,6 +26,9 @@ func (r *rig) sender(d *Netdev, phase sim.Phase, all []sending) {
 		segs := make([]model.Segment, 40)
 		for i := range segs {
 			segs[i].Frame = model.Frame{Proto: model.UDP, Len: 600, Payload: 558}
+			if r.full {
+				segs[i].Len, segs[i].Payload = 1514, 1472
+			}
 		}
 		for _, s := range all {
 			if s.burst {

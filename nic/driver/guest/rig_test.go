@@ -95,6 +95,7 @@ type rig struct {
 	losses model.Losses
 	stack  *testStack
 	na, nb *Netdev
+	full   bool // senders send full frames
 }
 
 func newRig(s setup) *rig {
