@@ -106,9 +106,9 @@ func vary(mean sim.Time, ppm int64, r *sim.Rand) sim.Time {
 	return max(varied, mean/10)
 }
 
-func (sys *System) buildKernel() error {
-	s := sys.scenario
-	cfg := softirq.Config{
+// KernelConfig returns what the kernel of a resolved scenario does.
+func KernelConfig(s *spec.Scenario) softirq.Config {
+	return softirq.Config{
 		NAPISchedule: s.Kernel.Behaviours[spec.NAPISchedule],
 		Ksoftirqd:    s.Kernel.Behaviours[spec.Ksoftirqd],
 		GRONormal:    s.Kernel.Behaviours[spec.GRONormal],
@@ -117,6 +117,10 @@ func (sys *System) buildKernel() error {
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),
 		GRONormalBatch:    s.Sysctl.GRONormalBatch,
 	}
+}
+
+func (sys *System) buildKernel() error {
+	cfg := KernelConfig(sys.scenario)
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ type Config struct {
 	IRQTimeAccounting bool
 	// Costs is the price list of every core.
 	Costs model.Costs
+	// TraceCost is what recording one event costs the core that passes the point. 0
+	// observes without disturbing; anything else is for lazy runs only, see Core.Emit.
+	TraceCost sim.Time
 	// IPILatency is how long an inter-processor interrupt travels.
 	IPILatency sim.Time
 	// TickPhase shifts the tick of core 0; core n is shifted by n/Cores of a tick more, as
@@ -81,6 +84,9 @@ func (c *Config) Validate() []error {
 		if d < 0 {
 			faults = append(faults, fmt.Errorf("costs.%v: %v is negative", model.Stage(s), d))
 		}
+	}
+	if c.TraceCost < 0 {
+		faults = append(faults, fmt.Errorf("trace_cost: %v is negative", c.TraceCost))
 	}
 	if c.IPILatency < 0 {
 		faults = append(faults, fmt.Errorf("ipi_latency: %v is negative", c.IPILatency))

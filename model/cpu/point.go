@@ -28,8 +28,14 @@ func (c *Core) Event(p trace.Point) trace.Event {
 	}
 }
 
-// Emit records an event that Event has made.
-func (c *Core) Emit(e trace.Event) { c.m.Trace.Emit(e) }
+// Emit records an event that Event has made. Where tracing costs time, it is charged
+// from here on: the event itself has its instant. Events are emitted between a look and
+// what the look was for, so such a run is right in lazy mode only.
+func (c *Core) Emit(e trace.Event) {
+	if c.m.Trace.Emit(e) && c.m.cfg.TraceCost != 0 {
+		c.Work(c.m.cfg.TraceCost)
+	}
+}
 
 func (c *Core) traceContext() trace.Context {
 	switch {

@@ -41,16 +41,18 @@ func (l *Log) Recording(now sim.Time) bool {
 	return l != nil && now >= l.from && now < l.to
 }
 
-// Emit records e if it lies in the window, is selected and there is room.
-func (l *Log) Emit(e Event) {
+// Emit records e if it lies in the window, is selected and there is room. It reports
+// whether e is one of those asked for, which a real tracer pays for.
+func (l *Log) Emit(e Event) bool {
 	if !l.Recording(e.At) || l.points>>e.Point&1 == 0 {
-		return
+		return false
 	}
 	if len(l.events) >= l.limit {
 		l.lose(e)
-		return
+		return true
 	}
 	l.events = append(l.events, e)
+	return true
 }
 
 // lose counts e in the Lost event of its CPU, which carries the time of the first

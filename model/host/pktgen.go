@@ -1,0 +1,62 @@
+package host
+
+import (
+	"napisim/model/cpu"
+	"napisim/sim"
+)
+
+// PktgenConfig describes what pktgen sends (net/core/pktgen.c; the same in v6.1 and v6.12).
+type PktgenConfig struct {
+	// Start is when the thread begins.
+	Start sim.Time
+	// Count is how many frames it sends, Burst how many with one doorbell.
+	Count, Burst int
+	// Delay is the time between the starts of two bursts; 0 sends them back to back.
+	Delay sim.Time
+	// Prepare is the work before each burst: a new skb, filled. Look is the work of one
+	// look at the clock, of which the thread makes many when it waits for less than
+	// SpinLimit.
+	Prepare, Look sim.Time
+}
+
+// SpinLimit is the wait that pktgen spends looking at the clock; it sleeps for longer ones.
+const SpinLimit = 100 * sim.Microsecond
+
+// Pktgen is the body of a pktgen thread. xmit sends n frames with one doorbell; it is
+// called with softirqs off.
+func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int)) func(*cpu.Task) {
+	return func(t *cpu.Task) {
+		c := t.Core()
+		t.SleepUntil(cfg.Start)
+		next, first := cfg.Start, true
+		for sent := 0; sent < cfg.Count; {
+			c.Work(cfg.Prepare)
+			if cfg.Delay > 0 && !first { // pktgen looks only once something was sent
+				spin(t, &cfg, next)
+				next += cfg.Delay
+			}
+			first = false
+			n := min(cfg.Burst, cfg.Count-sent)
+			c.BHDisable()
+			xmit(c, n)
+			c.BHEnable()
+			sent += n
+			c.CondResched()
+		}
+	}
+}
+
+// spin waits until an instant, as pktgen does: it sleeps through a long wait and looks
+// at the clock through a short one.
+func spin(t *cpu.Task, cfg *PktgenConfig, until sim.Time) {
+	c := t.Core()
+	c.Look()
+	if remaining := until - c.Now(); remaining >= SpinLimit {
+		t.SleepUntil(until)
+		return
+	}
+	for c.Now() < until {
+		c.Work(max(cfg.Look, 1))
+		c.Look()
+	}
+}
