@@ -10,6 +10,8 @@ type UDPConfig struct {
 	// RcvBuf is sk_rcvbuf in bytes of truesize: net.core.rmem_default, or twice the
 	// value given to SO_RCVBUF.
 	RcvBuf int
+	// GRO is UDP_GRO (v5.0): the socket takes merged datagrams as one.
+	GRO bool
 }
 
 // UDPSock is a bound UDP socket with one reader.
@@ -49,8 +51,13 @@ func (s *UDPSock) Received() *Reception { return &s.Reception }
 
 // Receive is udp_rcv and __udp_enqueue_schedule_skb (v4.12 to v6.12): a datagram
 // is refused when receive memory is above sk_rcvbuf before it is added. It takes p
-// over and runs in softirq context.
+// over and runs in softirq context. Merged datagrams that the socket cannot take as one
+// come apart first.
 func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
+	if s.unexpectedGSO(p) {
+		s.receiveSegments(c, p)
+		return
+	}
 	c.Spend(model.StageUDPReceive)
 	c.Look()
 	if s.rmem > s.cfg.RcvBuf {

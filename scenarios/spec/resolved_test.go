@@ -46,11 +46,19 @@ platform:
 kernel:
   preset: new
   behaviours:
+    gro_max_size: big_tcp
     gro_normal: skb_list_segments
+    gro_table: hash_merge_gso
+    ip_list: route_hint
     ksoftirqd: inline
+    napi_complete: defer_hard_irqs
     napi_schedule: skip_in_net_rx_action
+    napi_schedule_prep: missed
+    napi_threaded: if_running
     netdev_budget_usecs: two_jiffies
     page_pool_recycle: direct_list_owner
+    udp_gro: forward
+  max_skb_frags: 17
 hz: 250
 preempt: voluntary
 cpus: 1
@@ -76,6 +84,16 @@ nics:
     features:
       gro: on
       rx: on
+      rx-gro-list: off
+      rx-udp-gro-forwarding: off
+    napi:
+      gro_flush_timeout: 0s
+      napi_defer_hard_irqs: 0
+      threaded: disabled
+      thread_cpu: 0
+    gro_max_size: 0B
+    gro_ipv4_max_size: 0B
+    gro_frags: off
     irq:
       rx: 0
       tx: 0
