@@ -8,6 +8,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/cpu/fair"
 	"napisim/model/host"
 	"napisim/model/link"
 	"napisim/model/tcp"
@@ -59,10 +60,17 @@ func (sys *System) buildMachine() error {
 	if err != nil {
 		return err
 	}
+	scheduler, err := fair.Parse(sys.scenario.Kernel.Behaviours[spec.Scheduler])
+	if err != nil {
+		return err
+	}
 	tick := sim.Time(sys.scenario.HZ.Tick())
 	cfg := cpu.Config{
 		Cores: sys.scenario.CPUs, HZ: int(sys.scenario.HZ), Preempt: preempt, Costs: costs,
 		IRQTimeAccounting: sys.scenario.Platform.IRQTimeAccounting,
+
+		ThreadIRQs: sys.scenario.Kernel.ThreadIRQs, PreemptRT: sys.scenario.Kernel.PreemptRT,
+		Scheduler: scheduler,
 
 		IPILatency: sim.Microsecond,
 		TickPhase:  sys.rand("tick").Uniform(tick),
@@ -116,6 +124,8 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
 		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
 		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
+
+		ForcedThreaded: s.Kernel.ThreadIRQs || s.Kernel.PreemptRT,
 
 		NetdevBudget:      s.Sysctl.NetdevBudget,
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),

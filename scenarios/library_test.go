@@ -38,6 +38,9 @@ var presetChanges = map[string]string{
 	"gro_max_size": "v4.8=fixed v5.19=big_tcp_ipv6 v6.3=big_tcp",
 	// UDP_GRO is of 5.0, rx-gro-list of 5.6, rx-udp-gro-forwarding of 5.12.
 	"udp_gro": "v4.8=none v5.3=socket v5.5=frag_list v5.12=forward v6.12=tcp_frag_list",
+	// EEVDF took the place of CFS in 6.6, learned DELAY_DEQUEUE in 6.12, and slices a little
+	// shorter by 6.17.
+	"scheduler": "v4.8=cfs v6.6=eevdf_6_6 v6.12=eevdf_6_12 v6.18=eevdf_6_17",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
 	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and

@@ -153,7 +153,7 @@ func (sd *Softnet) wakeupSoftirqd() {
 // newKsoftirqd makes the ksoftirqd of a core; it sleeps until it is first woken.
 func newKsoftirqd(sd *Softnet) *cpu.Task {
 	c := sd.core
-	return c.Machine().NewTask(c, fmt.Sprintf("ksoftirqd/%d", c.ID), cpu.TaskConfig{Sleeper: true}, sd.runKsoftirqd)
+	return c.Machine().NewTask(c, fmt.Sprintf("ksoftirqd/%d", c.ID), cpu.TaskConfig{Sleeper: true, Lag: threadLag}, sd.runKsoftirqd)
 }
 
 // runKsoftirqd is smpboot_thread_fn around run_ksoftirqd. The task counts as

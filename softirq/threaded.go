@@ -50,6 +50,11 @@ const (
 	ThreadedBusyPoll
 )
 
+// threadLag is how far a thread of the kernel is behind when it first sleeps: it runs little,
+// and others have run meanwhile. How far does not matter; in recordings of v6.12 the first
+// wakeup of ksoftirqd and of each NAPI thread preempts, which without a lag it would not.
+const threadLag = 50 * sim.Microsecond
+
 // SetThreaded is napi_set_threaded: it makes the NAPI's thread, on the core of sd, and
 // lets it poll from the next schedule on. The thread is an ordinary task; Linux lets it
 // run anywhere, here it stays on its core. It belongs to the construction of a run. The
@@ -62,7 +67,7 @@ func (n *NAPI) SetThreaded(sd *Softnet, how Threading) error {
 	if how != Unthreaded && n.thread == nil {
 		c := sd.core
 		n.threadSD = sd
-		n.thread = c.Machine().NewTask(c, fmt.Sprintf("napi/%s-%d", n.Name, n.ID), cpu.TaskConfig{Sleeper: true}, n.threadedPoll)
+		n.thread = c.Machine().NewTask(c, fmt.Sprintf("napi/%s-%d", n.Name, n.ID), cpu.TaskConfig{Sleeper: true, Lag: threadLag}, n.threadedPoll)
 	}
 	n.threading = how
 	n.state &^= stateThreaded | stateThreadedBusyPoll

@@ -28,6 +28,9 @@ type TaskConfig struct {
 	// Sleeper says that the task was started before the run and has slept since, as
 	// kernel threads do that were made at boot: its first wakeup is one from sleep.
 	Sleeper bool
+	// Lag is how far a Sleeper was behind the average when it fell asleep, which EEVDF
+	// remembers; CFS does not look at it.
+	Lag sim.Time
 }
 
 // Validate returns every fault of the configuration.
@@ -35,6 +38,9 @@ func (c TaskConfig) Validate() []error {
 	var faults []error
 	if c.Nice < -20 || c.Nice > 19 {
 		faults = append(faults, fmt.Errorf("nice: %d is not between -20 and 19", c.Nice))
+	}
+	if c.Lag < 0 || c.Lag > sim.Second {
+		faults = append(faults, fmt.Errorf("lag: %v is not between 0 and 1s", c.Lag))
 	}
 	if c.FIFO < 0 || c.FIFO > 99 {
 		faults = append(faults, fmt.Errorf("fifo: %d is not between 0 and 99", c.FIFO))
@@ -89,6 +95,7 @@ func (m *Machine) newTask(c *Core, name string, cfg TaskConfig, body func(*Task)
 	t := &Task{Name: name, PID: m.nextPID, core: c, cfg: cfg}
 	m.nextPID++
 	t.ent = fair.NewEntity(t, cfg.Nice)
+	t.ent.SetLag(cfg.Lag)
 	t.proc = m.eng.NewProc(name, func(*sim.Proc) { body(t) })
 	return t
 }

@@ -8,6 +8,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/cpu/fair"
 	"napisim/model/host"
 	"napisim/nic/driver"
 	"napisim/nic/driver/guest"
@@ -100,16 +101,23 @@ func (b *bench) inputs() (err error) {
 func (b *bench) buildMachine() error {
 	tick := int64(1e9) / int64(b.rec.HZ)
 	preempt := cpu.PreemptVoluntary
-	if b.rec.Kernel.RT {
-		return errors.New("a kernel with PREEMPT_RT cannot be simulated yet")
-	}
 	if b.rec.Kernel.Preempt != "" {
 		var err error
 		if preempt, err = cpu.ParsePreemption(b.rec.Kernel.Preempt); err != nil {
 			return err
 		}
 	}
+	preset, err := scenarios.Default().Preset(b.rec.Kernel.Preset)
+	if err != nil {
+		return err
+	}
+	b.behaviours = preset.Behaviours
+	scheduler, err := fair.Parse(b.behaviours[spec.Scheduler])
+	if err != nil {
+		return err
+	}
 	cfg := cpu.Config{
+		PreemptRT: b.rec.Kernel.RT, Scheduler: scheduler,
 		Cores: b.rec.CPUs, HZ: b.rec.HZ, Preempt: preempt, Costs: b.prices.stages, TraceCost: b.prices.event,
 		TickPhase: ns(((b.in.Tick.Phase-tickToRaise-b.start)%tick + tick) % tick),
 	}
@@ -136,13 +144,8 @@ func (b *bench) points() []trace.Point {
 }
 
 func (b *bench) buildKernel() error {
-	preset, err := scenarios.Default().Preset(b.rec.Kernel.Preset)
-	if err != nil {
-		return err
-	}
 	s := &spec.Scenario{HZ: spec.HZ(b.rec.HZ)}
-	b.behaviours = preset.Behaviours
-	s.Kernel.Behaviours = preset.Behaviours
+	s.Kernel.Behaviours, s.Kernel.PreemptRT = b.behaviours, b.rec.Kernel.RT
 	s.Sysctl.NetdevBudget = b.sysctl("net.core.netdev_budget", 300)
 	s.Sysctl.GRONormalBatch = b.sysctl("net.core.gro_normal_batch", 8)
 	cfg := scenarios.KernelConfig(s)
@@ -268,6 +271,10 @@ const flow model.FlowID = 0
 // buildReader makes the process that receives. Its buffer of 16 MB is doubled by the
 // kernel; it never fills.
 func (b *bench) buildReader() error {
+	if b.rec.Receiver.Role == "" { // the address that is sent to is nobody's
+		b.stack.Bind(flow, notHere{&b.env, b.prices.ipError})
+		return nil
+	}
 	if b.rec.Receiver.Role != "udprecv" {
 		return nil
 	}
@@ -283,6 +290,19 @@ func (b *bench) buildHog() error {
 		b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{}, host.Hog).WakeFromDevice()
 	}
 	return nil
+}
+
+// notHere stands where a socket would: packets for an address that the host does not have
+// end in ip_error.
+type notHere struct {
+	env  *host.Env
+	cost sim.Time
+}
+
+// Receive implements stack.Socket.
+func (n notHere) Receive(c *cpu.Core, s *model.SKB) {
+	c.Work(n.cost)
+	n.env.Drop(c, s, model.DropIPAddress)
 }
 
 // udpPayload is what the harness sends: frames of 60 bytes without FCS.

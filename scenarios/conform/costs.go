@@ -23,10 +23,11 @@ type costsFile struct {
 }
 
 type kernelCosts struct {
-	From   string           `yaml:"from"`
-	Event  int64            `yaml:"event"`
-	Costs  map[string]int64 `yaml:"costs"`
-	Pktgen struct {
+	From    string           `yaml:"from"`
+	Event   int64            `yaml:"event"`
+	IPError int64            `yaml:"ip_error"`
+	Costs   map[string]int64 `yaml:"costs"`
+	Pktgen  struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
 	} `yaml:"pktgen"`
@@ -43,6 +44,7 @@ type deviceCosts struct {
 type prices struct {
 	stages        model.Costs
 	event         sim.Time
+	ipError       sim.Time // ip_error, beyond what IP costs anyway
 	prepare, look sim.Time
 	from          []string // recordings that the figures come from
 }
@@ -57,7 +59,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	if !ok {
 		return p, fmt.Errorf("no costs are known for kernel %s, only for %v", r.Kernel.Preset, slices.Sorted(maps.Keys(file.Kernels)))
 	}
-	p.event = ns(k.Event)
+	p.event, p.ipError = ns(k.Event), ns(k.IPError)
 	p.prepare, p.look = ns(k.Pktgen.Prepare), ns(k.Pktgen.Look)
 	p.from = []string{k.From}
 	if err := p.set(k.Costs); err != nil {

@@ -6,6 +6,8 @@ package spec
 var fieldDocs = map[string]string{
 	"Kernel.Preset":               "The version whose choices are taken: a name or a file.",
 	"Kernel.Behaviours":           "The choices, by the name of the behaviour.",
+	"Kernel.ThreadIRQs":           "Whether interrupt handlers run in threads of their own.",
+	"Kernel.PreemptRT":            "Whether the kernel is built for real time: interrupt handlers run in threads, and softirqs where softirqs are enabled again. It needs the preemption model full or lazy.",
 	"Kernel.MaxSKBFrags":          "The number of fragments that an skb has room for. Kernels before 6.4 have 17.",
 	"Preset.Name":                 "The name of the preset, which is also the name of its file.",
 	"Preset.Base":                 "The preset whose choices and settings hold where this one does not say otherwise: as a rule the version before.",

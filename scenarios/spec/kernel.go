@@ -18,6 +18,11 @@ type Kernel struct {
 	Preset string `yaml:"preset" required:"true"`
 	// The choices, by the name of the behaviour.
 	Behaviours map[string]string `yaml:"behaviours"`
+	// Whether interrupt handlers run in threads of their own.
+	ThreadIRQs bool `yaml:"threadirqs" default:"off" kernel:"the boot option threadirqs"`
+	// Whether the kernel is built for real time: interrupt handlers run in threads, and
+	// softirqs where softirqs are enabled again. It needs the preemption model full or lazy.
+	PreemptRT bool `yaml:"preempt_rt" default:"off" kernel:"CONFIG_PREEMPT_RT"`
 	// The number of fragments that an skb has room for. Kernels before 6.4 have 17.
 	MaxSKBFrags int `yaml:"max_skb_frags" default:"17" min:"17" max:"45" unit:"fragments" kernel:"CONFIG_MAX_SKB_FRAGS"`
 }
@@ -111,6 +116,8 @@ const (
 	DriverOnly      = "driver_only"
 	Ring            = "ring"
 	DirectListOwner = "direct_list_owner"
+
+	Scheduler = "scheduler"
 
 	NetdevBudgetUsecs = "netdev_budget_usecs"
 	Fixed2000         = "fixed_2000"

@@ -93,6 +93,7 @@ func full() *spec.Scenario {
 			"netdev_budget_usecs": "two_jiffies",
 			"gro_table":           "hash_merge_gso",
 			"gro_max_size":        "big_tcp",
+			"scheduler":           "cfs",
 			"udp_gro":             "forward",
 			"ip_list":             "route_hint",
 		}, MaxSKBFrags: 17},

@@ -57,7 +57,10 @@ kernel:
     napi_threaded: if_running
     netdev_budget_usecs: two_jiffies
     page_pool_recycle: direct_list_owner
+    scheduler: cfs
     udp_gro: forward
+  threadirqs: off
+  preempt_rt: off
   max_skb_frags: 17
 hz: 250
 preempt: voluntary

@@ -75,11 +75,12 @@ const (
 	PreemptNone      Preempt = "none"
 	PreemptVoluntary Preempt = "voluntary"
 	PreemptFull      Preempt = "full"
+	PreemptLazy      Preempt = "lazy"
 )
 
 // Values returns the models that can be written.
 func (Preempt) Values() []string {
-	return []string{string(PreemptNone), string(PreemptVoluntary), string(PreemptFull)}
+	return []string{string(PreemptNone), string(PreemptVoluntary), string(PreemptFull), string(PreemptLazy)}
 }
 
 // Evidence is one published figure.

@@ -27,6 +27,10 @@ func NewEntity(owner any, nice int) Entity {
 	return Entity{Owner: owner, weight: niceWeight(nice)}
 }
 
+// SetLag gives an entity that has not been queued yet the lag with which it went to sleep
+// before the run.
+func (e *Entity) SetLag(d sim.Time) { e.lag = d }
+
 // VRuntime returns the entity's virtual runtime.
 func (e *Entity) VRuntime() sim.Time { return e.vruntime }
 
