@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 )
 
@@ -105,7 +106,7 @@ type Core struct {
 
 	cur, idle   *Task
 	needResched bool
-	fair        fairQueue
+	fair        fair.Queue
 	rt          []*Task
 	wakeList    []*Task
 	rescheduled bool // a rescheduling interrupt is on its way

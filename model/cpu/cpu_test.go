@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+const ms = sim.Millisecond
+
 // phaseDevice is the phase of what tests do as devices.
 const phaseDevice sim.Phase = 10
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 	"napisim/sim/trace"
 )
@@ -44,6 +45,8 @@ type Config struct {
 	HZ int
 	// Preempt is the preemption model.
 	Preempt Preemption
+	// Scheduler is the fair class; the zero value is CFS.
+	Scheduler fair.Params
 	// IRQTimeAccounting excludes hard and soft interrupt time from the runtime of
 	// the interrupted task (CONFIG_IRQ_TIME_ACCOUNTING).
 	IRQTimeAccounting bool
@@ -76,6 +79,7 @@ func (c *Config) Validate() []error {
 	if c.Preempt > PreemptFull {
 		faults = append(faults, fmt.Errorf("preempt: there is no model %d", c.Preempt))
 	}
+	faults = append(faults, c.Scheduler.Validate()...)
 	for s, d := range c.Costs {
 		if d < 0 {
 			faults = append(faults, fmt.Errorf("costs.%v: %v is negative", model.Stage(s), d))
@@ -110,9 +114,8 @@ type Machine struct {
 // NewMachine builds the cores, each with its idle task. cfg must be valid.
 func NewMachine(eng *sim.Engine, cfg Config) *Machine {
 	m := &Machine{eng: eng, cfg: cfg, tick: sim.Second / sim.Time(cfg.HZ), nextPID: 10}
-	fair := newFairParams(cfg.Cores)
 	for id := range cfg.Cores {
-		c := &Core{ID: id, m: m, eng: eng, costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c := &Core{ID: id, m: m, eng: eng, costs: cfg.Costs, fair: fair.New(cfg.Scheduler, cfg.Cores, m.tick)}
 		c.setEager(eng.Mode() == sim.Eager)
 		c.started = eng.Now()
 		c.clock = c.started

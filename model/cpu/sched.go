@@ -32,8 +32,8 @@ func (c *Core) switchTask(preempt bool) {
 	c.updateCurr()
 	c.putPrev(prev)
 	c.needResched = false
-	next := c.pickNext(prev)
-	next.ent.execStart = c.clockTask
+	next := c.pickNext()
+	next.since = c.clockTask
 	if next != prev {
 		c.switchTo(prev, next, preempt)
 	}
@@ -81,27 +81,25 @@ func (c *Core) begin() {
 	}
 }
 
-// putPrev puts the task that ran back on its queue, or takes it off if it sleeps.
+// putPrev takes the task that ran off its queue if it does not go on.
 func (c *Core) putPrev(t *Task) {
-	switch stays := t.state == stateRunning; {
-	case t == c.idle:
-	case stays && t.cfg.FIFO > 0: // it keeps its place
-	case stays:
-		c.fair.putCurr(&t.ent)
+	switch {
+	case t == c.idle || t.state == stateRunning: // it keeps its place
 	case t.cfg.FIFO > 0:
 		c.dequeueRT(t)
 	default:
-		c.fair.dequeueCurr(&t.ent)
+		c.fair.Block(t.state == stateDead)
 	}
 }
 
 // pickNext is pick_next_task: FIFO tasks first, then the fair class, then idle.
-func (c *Core) pickNext(prev *Task) *Task {
+func (c *Core) pickNext() *Task {
 	if len(c.rt) > 0 {
+		c.fair.Release()
 		return c.rt[0]
 	}
-	if e := c.fair.pick(&prev.ent); e != nil {
-		return e.task
+	if e := c.fair.Pick(); e != nil {
+		return e.Owner.(*Task)
 	}
 	return c.idle
 }
@@ -117,8 +115,8 @@ func (c *Core) activate(t *Task) {
 		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
 	} else {
 		c.updateCurr()
-		c.fair.enqueue(&t.ent, fresh)
-		if c.cur == c.idle || c.fair.preempts(&t.ent) {
+		c.fair.Enqueue(&t.ent, fresh)
+		if c.cur == c.idle || !c.needResched && c.fair.Preempts(&t.ent) {
 			c.needResched = true
 		}
 	}
@@ -140,18 +138,20 @@ func (c *Core) updateClock() {
 	c.clockTask += delta
 }
 
-// updateCurr brings the runtime of the running task up to date (update_curr).
+// updateCurr brings the runtime of the running task up to date (update_curr). Under
+// EEVDF a switch may become due by that.
 func (c *Core) updateCurr() {
 	c.updateClock()
 	t := c.cur
-	delta := c.clockTask - t.ent.execStart
+	delta := c.clockTask - t.since
 	if t == c.idle || delta == 0 {
 		return
 	}
-	t.ent.execStart = c.clockTask
-	t.ent.sumExec += delta
-	if t.cfg.FIFO == 0 {
-		c.fair.charge(&t.ent, delta)
+	t.since = c.clockTask
+	if t.cfg.FIFO > 0 {
+		t.ent.Ran += delta
+	} else if c.fair.Charge(delta) {
+		c.needResched = true
 	}
 }
 

@@ -144,7 +144,7 @@ func TestPlacementOnACore(t *testing.T) {
 	at(m, 602*ms, func() { fresh = start(c, "fresh", TaskConfig{}, hog) })
 	check := func(what string, task **Task, want sim.Time) device {
 		return func() {
-			if got := (*task).ent.vruntime - busy.ent.vruntime; got != want {
+			if got := (*task).ent.VRuntime() - busy.ent.VRuntime(); got != want {
 				t.Errorf("%s is at %v, want %v", what, got, want)
 			}
 		}
@@ -152,7 +152,7 @@ func TestPlacementOnACore(t *testing.T) {
 	m.eng.Schedule(502*ms, 255, check("the sleeper", &sleeper, -3*ms), 0)
 	m.eng.Schedule(602*ms, 255, check("the new task", &fresh, 3*ms), 0)
 	m.eng.Schedule(702*ms, 255, device(func() {
-		if got := thread.ent.vruntime - c.fair.minVR; got != -3*ms {
+		if got := thread.ent.VRuntime() - min(busy.ent.VRuntime(), fresh.ent.VRuntime()); got != -3*ms {
 			t.Errorf("the kernel thread is at %v, want -3ms", got)
 		}
 	}), 0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 )
 
@@ -51,7 +52,8 @@ type Task struct {
 	cfg   TaskConfig
 	state taskState
 	begun bool
-	ent   entity
+	ent   fair.Entity
+	since sim.Time // when its runtime was last brought up to date, by the clock of updateClock
 	stats TaskStats
 
 	sleeper *HRTimer // of SleepUntil; made when first needed
@@ -81,7 +83,7 @@ func (m *Machine) NewTask(c *Core, name string, cfg TaskConfig, body func(*Task)
 func (m *Machine) newTask(c *Core, name string, cfg TaskConfig, body func(*Task)) *Task {
 	t := &Task{Name: name, PID: m.nextPID, core: c, cfg: cfg}
 	m.nextPID++
-	t.ent = entity{task: t, weight: niceWeight(cfg.Nice)}
+	t.ent = fair.NewEntity(t, cfg.Nice)
 	t.proc = m.eng.NewProc(name, func(*sim.Proc) { body(t) })
 	return t
 }
@@ -93,7 +95,7 @@ func (t *Task) Core() *Core { return t.core }
 func (t *Task) Stats() TaskStats { return t.stats }
 
 // Runtime returns the time that the scheduler has charged to the task.
-func (t *Task) Runtime() sim.Time { return t.ent.sumExec }
+func (t *Task) Runtime() sim.Time { return t.ent.Ran }
 
 // Runnable reports whether the task is running or waits for a core: the test that
 // ksoftirqd_running makes.

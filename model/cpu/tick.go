@@ -119,7 +119,7 @@ func (c *Core) handleTick() {
 		c.soft.RaiseTimer()
 	}
 	c.updateCurr()
-	if c.fair.tick() {
+	if c.fair.Tick() {
 		c.needResched = true
 	}
 }
