@@ -114,8 +114,13 @@ func (c *Core) activate(t *Task) {
 		c.enqueueRT(t)
 		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
 	} else {
-		c.updateCurr()
-		c.fair.Enqueue(&t.ent, fresh)
+		if t.ent.Delayed() { // requeue_delayed_entity sees the runtimes as they were last noted
+			c.fair.Enqueue(&t.ent, fresh)
+			c.updateCurr()
+		} else {
+			c.updateCurr()
+			c.fair.Enqueue(&t.ent, fresh)
+		}
 		if c.cur == c.idle || !c.needResched && c.fair.Preempts(&t.ent) {
 			c.needResched = true
 		}

@@ -1,9 +1,11 @@
 package cpu
 
 import (
+	"fmt"
 	"testing"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 	"napisim/sim/trace"
 )
@@ -390,5 +392,48 @@ func TestIRQTimeAccounting(t *testing.T) {
 				t.Errorf("accounting %v: runtime %v, want %v", accounting, got, want)
 			}
 		})
+	}
+}
+
+// Regularity 5 of section 19.2: a wakeup over idle always sets need_resched, whatever
+// the scheduler thinks of the task.
+func TestWakeupOverIdleSetsNeedResched(t *testing.T) {
+	for _, name := range fair.Names() {
+		params, err := fair.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(sim.Lazy, func(c *Config) { c.Scheduler = params })
+		c := m.Cores[0]
+		var tasks []*Task
+		for i := range 3 {
+			tasks = append(tasks, start(c, fmt.Sprint("task", i), TaskConfig{}, func(task *Task) {
+				for n := sim.Time(1); ; n++ {
+					c.Work(n * sim.Time(1+i) * 7 * us) // so that lags differ
+					c.Look()
+					task.Sleep()
+				}
+			}))
+		}
+		wakeups := 0
+		line := c.NewLine(1, "dev", func(c *Core) {
+			c.Look()
+			task := tasks[wakeups%3]
+			if c.Current() != c.idle || task.Runnable() || c.NeedResched() {
+				return
+			}
+			wakeups++
+			if c.Wake(task); !c.NeedResched() {
+				t.Errorf("%s: wakeup %d over idle", name, wakeups)
+			}
+			c.Wake(tasks[wakeups%3])
+		})
+		for n := range sim.Time(500) {
+			at(m, n*300*us, line.Raise)
+		}
+		run(t, m, 200*ms)
+		if wakeups < 50 {
+			t.Errorf("%s: only %d wakeups", name, wakeups)
+		}
 	}
 }
