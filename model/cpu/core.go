@@ -106,6 +106,7 @@ type Core struct {
 
 	cur, idle   *Task
 	needResched bool
+	reschedLazy bool // a switch is due, but need not be at once
 	fair        fair.Queue
 	rt          []*Task
 	wakeList    []*Task
@@ -373,7 +374,8 @@ func (c *Core) Leave(prev Context) {
 	c.ctx = prev
 }
 
-// NeedResched reports whether a task switch is due; the caller must have looked.
+// NeedResched reports whether a task switch is due (TIF_NEED_RESCHED; one that lazy
+// preemption puts off does not count); the caller must have looked.
 func (c *Core) NeedResched() bool { return c.needResched }
 
 // Current returns the task whose context the core is in.

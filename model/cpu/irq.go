@@ -119,7 +119,7 @@ func (c *Core) deliver() {
 			c.pending &^= l.bit
 			c.handle(l)
 		}
-		if !c.needResched || !c.preemptibleAtIRQReturn() {
+		if !c.preemptsAtIRQReturn() {
 			break
 		}
 		c.switchTask(c.ctx != User)
@@ -163,14 +163,21 @@ func (c *Core) handle(l *Line) {
 	c.irqsOff = false
 }
 
-// preemptibleAtIRQReturn: user code always is, kernel code only under full
-// preemption and outside atomic sections. The idle loop looks for itself.
-func (c *Core) preemptibleAtIRQReturn() bool {
+// preemptsAtIRQReturn: user code is always preempted if a switch is due, kernel code
+// only where it is preemptible and outside atomic sections, and not for one that is
+// put off. The idle loop looks for itself.
+func (c *Core) preemptsAtIRQReturn() bool {
 	if c.InInterrupt() || c.preemptOff > 0 || c.cur == c.idle {
 		return false
 	}
-	return c.ctx == User || c.m.cfg.Preempt == PreemptFull
+	if c.ctx == User {
+		return c.switchDue()
+	}
+	return c.needResched && c.m.cfg.Preempt >= PreemptFull
 }
+
+// switchDue reports whether a task switch is due, at once or lazily.
+func (c *Core) switchDue() bool { return c.needResched || c.reschedLazy }
 
 // BHDisable is local_bh_disable.
 func (c *Core) BHDisable() {
@@ -232,16 +239,17 @@ func (c *Core) PreemptEnable() {
 }
 
 // PreemptCheck is the preemption point of preempt_enable and local_bh_enable: it
-// does something only under full preemption.
+// does something only where kernel code is preemptible.
 func (c *Core) PreemptCheck() {
-	if c.m.cfg.Preempt != PreemptFull {
+	if c.m.cfg.Preempt < PreemptFull {
 		return
 	}
 	c.CondResched()
 }
 
-// CondResched is cond_resched: it gives the core away if a switch is due. Under
-// full preemption there is rarely one left, as it happens where it becomes due.
+// CondResched is cond_resched: it gives the core away if a switch is due. Under full
+// and lazy preemption there is rarely one left, as it happens where it becomes due,
+// and one that is put off does not count.
 func (c *Core) CondResched() {
 	c.Look()
 	if c.needResched && c.preemptible() {

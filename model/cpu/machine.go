@@ -17,16 +17,19 @@ const (
 	PreemptNone Preemption = iota
 	PreemptVoluntary
 	PreemptFull
+	// PreemptLazy is PREEMPT_LAZY, from v6.13: as full, but what the fair class decides
+	// waits for the return to user mode or the next tick.
+	PreemptLazy
 )
 
 // String returns the name that scenarios use.
 func (p Preemption) String() string {
-	return [...]string{"none", "voluntary", "full"}[p]
+	return [...]string{"none", "voluntary", "full", "lazy"}[p]
 }
 
 // ParsePreemption returns the model of that name.
 func ParsePreemption(name string) (Preemption, error) {
-	for p := PreemptNone; p <= PreemptFull; p++ {
+	for p := PreemptNone; p <= PreemptLazy; p++ {
 		if p.String() == name {
 			return p, nil
 		}
@@ -76,7 +79,7 @@ func (c *Config) Validate() []error {
 	default:
 		faults = append(faults, fmt.Errorf("hz: %d is not one of 100, 250, 300, 1000", c.HZ))
 	}
-	if c.Preempt > PreemptFull {
+	if c.Preempt > PreemptLazy {
 		faults = append(faults, fmt.Errorf("preempt: there is no model %d", c.Preempt))
 	}
 	faults = append(faults, c.Scheduler.Validate()...)

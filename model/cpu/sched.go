@@ -31,7 +31,7 @@ func (c *Core) switchTask(preempt bool) {
 	c.ctx = System
 	c.updateCurr()
 	c.putPrev(prev)
-	c.needResched = false
+	c.needResched, c.reschedLazy = false, false
 	next := c.pickNext()
 	next.since = c.clockTask
 	if next != prev {
@@ -121,8 +121,11 @@ func (c *Core) activate(t *Task) {
 			c.updateCurr()
 			c.fair.Enqueue(&t.ent, fresh)
 		}
-		if c.cur == c.idle || !c.needResched && c.fair.Preempts(&t.ent) {
+		switch {
+		case c.cur == c.idle:
 			c.needResched = true
+		case !c.needResched && c.fair.Preempts(&t.ent):
+			c.reschedFair()
 		}
 	}
 	c.traceWakeup(t)
@@ -156,6 +159,16 @@ func (c *Core) updateCurr() {
 	if t.cfg.FIFO > 0 {
 		t.ent.Ran += delta
 	} else if c.fair.Charge(delta) {
+		c.reschedFair()
+	}
+}
+
+// reschedFair is what the fair class does when the running task has to give the core
+// away: resched_curr, from v6.13 resched_curr_lazy.
+func (c *Core) reschedFair() {
+	if c.m.cfg.Preempt == PreemptLazy {
+		c.reschedLazy = true
+	} else {
 		c.needResched = true
 	}
 }

@@ -147,7 +147,7 @@ func (t *Task) ToUser() {
 	c := t.core
 	c.Look()
 	c.mustNotBeAtomic("return to user mode")
-	for c.needResched {
+	for c.switchDue() {
 		c.schedule(false)
 	}
 	c.ctx = User

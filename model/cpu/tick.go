@@ -118,9 +118,12 @@ func (c *Core) handleTick() {
 	if t := c.timers.earliest(); c.soft != nil && t != nil && t.expires <= c.m.jiffies {
 		c.soft.RaiseTimer()
 	}
+	if c.reschedLazy {
+		c.needResched = true // a switch that was put off is due now (sched_tick)
+	}
 	c.updateCurr()
 	if c.fair.Tick() {
-		c.needResched = true
+		c.reschedFair()
 	}
 }
 
