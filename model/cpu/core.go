@@ -99,6 +99,9 @@ type Core struct {
 	bhOff      int
 	preemptOff int
 
+	bhOwner   *Task // PREEMPT_RT: who has BH off on this core
+	bhWaiters []*Task
+
 	lines   []*Line
 	pending uint64
 	resched *Line

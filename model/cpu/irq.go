@@ -22,16 +22,22 @@ type Line struct {
 	core    *Core
 	bit     uint64
 	handler func(*Core)
+
+	thread    *Task // where handlers run in threads
+	threadDue bool
 }
 
-// NewLine adds an interrupt line. The handler runs in hardirq context with
-// interrupts off. A core has at most 64 lines.
+// NewLine adds an interrupt line. The handler runs in hardirq context with interrupts
+// off; where handlers are threaded, in a thread with BH and interrupts off. A core has at most 64 lines.
 func (c *Core) NewLine(irq int, name string, handler func(*Core)) *Line {
 	if len(c.lines) == 64 {
 		panic("cpu: more than 64 interrupt lines on one core")
 	}
 	l := &Line{IRQ: irq, Name: name, core: c, bit: 1 << len(c.lines), handler: handler}
 	c.lines = append(c.lines, l)
+	if irq >= 0 && c.ForcedThreaded() {
+		l.thread = l.newThread()
+	}
 	return l
 }
 
@@ -146,7 +152,11 @@ func (c *Core) handle(l *Line) {
 	c.Spend(model.StageHardirqEntry)
 	c.Look()
 	c.traceIRQ(trace.IRQHandlerEntry, l)
-	l.handler(c)
+	if l.thread != nil {
+		l.wakeThread()
+	} else {
+		l.handler(c)
+	}
 	c.Look()
 	c.traceIRQ(trace.IRQHandlerExit, l)
 	c.Spend(model.StageHardirqExit)
@@ -167,7 +177,7 @@ func (c *Core) handle(l *Line) {
 // only where it is preemptible and outside atomic sections, and not for one that is
 // put off. The idle loop looks for itself.
 func (c *Core) preemptsAtIRQReturn() bool {
-	if c.InInterrupt() || c.preemptOff > 0 || c.cur == c.idle {
+	if c.atomic() || c.cur == c.idle {
 		return false
 	}
 	if c.ctx == User {
@@ -179,9 +189,13 @@ func (c *Core) preemptsAtIRQReturn() bool {
 // switchDue reports whether a task switch is due, at once or lazily.
 func (c *Core) switchDue() bool { return c.needResched || c.reschedLazy }
 
-// BHDisable is local_bh_disable.
+// BHDisable is local_bh_disable. On PREEMPT_RT it waits while another task of the core
+// has BH off.
 func (c *Core) BHDisable() {
 	c.Look()
+	if c.m.cfg.PreemptRT && c.hardirqs == 0 {
+		c.lockBH()
+	}
 	c.bhOff++
 }
 
@@ -195,6 +209,10 @@ func (c *Core) BHEnable() {
 	c.bhOff--
 	if c.soft != nil && !c.InInterrupt() && c.soft.Pending() {
 		c.soft.DoSoftirq()
+		c.Look()
+	}
+	if c.m.cfg.PreemptRT && !c.InInterrupt() {
+		c.unlockBH()
 	}
 	c.PreemptCheck()
 }
@@ -216,7 +234,9 @@ func (c *Core) BeginSoftirq(x Context) (prev Context, entered sim.Time) {
 func (c *Core) EndSoftirq(prev Context, entered sim.Time) {
 	c.Look()
 	c.serving = false
-	if c.ctx != Ksoftirqd { // whose softirqs are its own runtime
+	// What ksoftirqd runs is its own runtime; on PREEMPT_RT all softirqs are a task's,
+	// and may have been preempted in between.
+	if c.ctx != Ksoftirqd && !c.m.cfg.PreemptRT {
 		c.irqTime += c.eng.Now() - entered
 	}
 	c.ctx = prev
@@ -265,5 +285,14 @@ func (c *Core) MightResched() {
 }
 
 func (c *Core) preemptible() bool {
-	return !c.InInterrupt() && !c.irqsOff && c.preemptOff == 0 && c.cur != c.idle
+	return !c.atomic() && !c.irqsOff && c.cur != c.idle
+}
+
+// atomic reports whether the core is in code that must not be preempted, interrupts
+// being off not counted. On PREEMPT_RT that does not include softirqs and BH-off sections.
+func (c *Core) atomic() bool {
+	if c.hardirqs > 0 || c.preemptOff > 0 {
+		return true
+	}
+	return !c.m.cfg.PreemptRT && (c.serving || c.bhOff > 0)
 }

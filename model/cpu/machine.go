@@ -48,6 +48,12 @@ type Config struct {
 	HZ int
 	// Preempt is the preemption model.
 	Preempt Preemption
+	// ThreadIRQs lets interrupt handlers run in threads (the boot option threadirqs).
+	// The local timer and inter-processor interrupts stay hard.
+	ThreadIRQs bool
+	// PreemptRT is CONFIG_PREEMPT_RT: interrupt handlers run in threads, tasks can be
+	// preempted in BH-off sections and softirqs. It needs Preempt full or lazy.
+	PreemptRT bool
 	// Scheduler is the fair class; the zero value is CFS.
 	Scheduler fair.Params
 	// IRQTimeAccounting excludes hard and soft interrupt time from the runtime of
@@ -81,6 +87,9 @@ func (c *Config) Validate() []error {
 	}
 	if c.Preempt > PreemptLazy {
 		faults = append(faults, fmt.Errorf("preempt: there is no model %d", c.Preempt))
+	}
+	if c.PreemptRT && c.Preempt < PreemptFull {
+		faults = append(faults, fmt.Errorf("preempt: %v is not possible with PREEMPT_RT", c.Preempt))
 	}
 	faults = append(faults, c.Scheduler.Validate()...)
 	for s, d := range c.Costs {

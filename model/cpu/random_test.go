@@ -75,6 +75,13 @@ func drawConfig(t *rapid.T) Config {
 		IPILatency:        drawTime(8).Draw(t, "ipi"),
 		TickPhase:         drawTime(3999).Draw(t, "tickphase"),
 	}
+	switch rapid.IntRange(0, 3).Draw(t, "threaded") {
+	case 0:
+		cfg.ThreadIRQs = true
+	case 1:
+		cfg.PreemptRT = true
+		cfg.Preempt = max(cfg.Preempt, PreemptFull)
+	}
 	costs := rapid.SliceOfN(drawTime(12), int(model.NumStages), int(model.NumStages)).Draw(t, "costs")
 	if rapid.IntRange(0, 4).Draw(t, "free") > 0 {
 		copy(cfg.Costs[:], costs)

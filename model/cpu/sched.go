@@ -7,7 +7,9 @@ import (
 // schedule calls the scheduler from a task that has looked. It returns when the task
 // runs again, at once if it is the one picked.
 func (c *Core) schedule(preempt bool) {
-	c.mustNotBeAtomic("scheduling")
+	if !preempt || c.atomic() || c.irqsOff {
+		c.mustNotBeAtomic("scheduling")
+	}
 	c.switchTask(preempt)
 	if c.pending != 0 {
 		c.deliver()
@@ -54,6 +56,8 @@ func (c *Core) switchTo(prev, next *Task, preempt bool) {
 	}
 	c.traceSwitch(prev, next, preempt)
 	c.shelve(prev, next)
+	prev.bhOff, prev.serving = c.bhOff, c.serving
+	c.bhOff, c.serving = next.bhOff, next.serving
 	c.eng.Ready(next.proc)
 	if prev.state != stateDead {
 		prev.proc.Park()
@@ -85,7 +89,7 @@ func (c *Core) begin() {
 func (c *Core) putPrev(t *Task) {
 	switch {
 	case t == c.idle || t.state == stateRunning: // it keeps its place
-	case t.cfg.FIFO > 0:
+	case t.fifo() > 0:
 		c.dequeueRT(t)
 	default:
 		c.fair.Block(t.state == stateDead)
@@ -110,9 +114,9 @@ func (c *Core) activate(t *Task) {
 	t.begun = true
 	t.state = stateRunning
 	t.stats.Wakeups++
-	if t.cfg.FIFO > 0 {
+	if t.fifo() > 0 {
 		c.enqueueRT(t)
-		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
+		c.needResched = c.needResched || c.cur.fifo() < t.fifo()
 	} else {
 		if t.ent.Delayed() { // requeue_delayed_entity sees the runtimes as they were last noted
 			c.fair.Enqueue(&t.ent, fresh)
@@ -156,7 +160,7 @@ func (c *Core) updateCurr() {
 		return
 	}
 	t.since = c.clockTask
-	if t.cfg.FIFO > 0 {
+	if t.fifo() > 0 {
 		t.ent.Ran += delta
 	} else if c.fair.Charge(delta) {
 		c.reschedFair()
@@ -176,7 +180,7 @@ func (c *Core) reschedFair() {
 // enqueueRT inserts t behind all FIFO tasks of its priority or above.
 func (c *Core) enqueueRT(t *Task) {
 	i := len(c.rt)
-	for i > 0 && c.rt[i-1].cfg.FIFO < t.cfg.FIFO {
+	for i > 0 && c.rt[i-1].fifo() < t.fifo() {
 		i--
 	}
 	c.rt = append(c.rt, nil)
@@ -225,6 +229,8 @@ func (t *Task) reportedState(preempt bool) string {
 		return "R"
 	case t.state == stateDead:
 		return "X"
+	case t.state == stateBlocked:
+		return "D"
 	}
 	return "S"
 }

@@ -14,7 +14,8 @@ const (
 	stateNew     taskState = iota
 	stateRunning           // running or runnable: TASK_RUNNING
 	stateSleeping
-	stateWaking // a remote wakeup is on its way
+	stateBlocked // waits for the BH lock of PREEMPT_RT; no wakeup but the lock's counts
+	stateWaking  // a remote wakeup is on its way
 	stateDead
 )
 
@@ -55,6 +56,10 @@ type Task struct {
 	ent   fair.Entity
 	since sim.Time // when its runtime was last brought up to date, by the clock of updateClock
 	stats TaskStats
+
+	lent    int // SCHED_FIFO priority of a task that waits for the BH lock it holds
+	bhOff   int // of a preempted task, as in Core
+	serving bool
 
 	sleeper *HRTimer // of SleepUntil; made when first needed
 	charges []charge // of what it was preempted in, not paid for yet
@@ -228,8 +233,8 @@ func (c *Core) handleResched() {
 
 // prio returns the kernel's priority number: 120 plus nice, or 99 minus FIFO.
 func (t *Task) prio() int {
-	if t.cfg.FIFO > 0 {
-		return 99 - t.cfg.FIFO
+	if t.fifo() > 0 {
+		return 99 - t.fifo()
 	}
 	return 120 + t.cfg.Nice
 }

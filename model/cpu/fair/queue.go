@@ -153,6 +153,27 @@ func (q *Queue) Release() {
 	}
 }
 
+// Leave takes a waiting entity off the queue because its task changes to another class,
+// Join brings the running one back from there.
+func (q *Queue) Leave(e *Entity) {
+	if q.next == e {
+		q.next = nil
+	}
+	q.dequeue(e)
+	e.vruntime -= q.minVR
+}
+
+// Join makes e the running entity; it has as much lag, or is as far from the minimum,
+// as when it left.
+func (q *Queue) Join(e *Entity) {
+	e.vruntime += q.minVR
+	if q.params.Policy == EEVDF {
+		placeEEVDF(q, e, false)
+	}
+	q.add(e)
+	q.setNext(e)
+}
+
 // Pick is pick_next_task_fair: it makes the entity that goes next the running one and
 // returns it, or nil if there is none. It can be the one that has run until now.
 func (q *Queue) Pick() *Entity {
