@@ -101,6 +101,7 @@ type Core struct {
 
 	bhOwner   *Task // PREEMPT_RT: who has BH off on this core
 	bhWaiters []*Task
+	bhHeir    *Task // the waiter that was woken to take the lock
 
 	lines   []*Line
 	pending uint64

@@ -67,10 +67,12 @@ func (c *Core) KsoftirqdRunBegin() {
 
 // KsoftirqdRunEnd is ksoftirqd_run_end. It does not run what is pending.
 func (c *Core) KsoftirqdRunEnd() {
-	if c.m.cfg.PreemptRT {
-		c.Look()
-		c.unlockBH()
+	if !c.m.cfg.PreemptRT {
+		c.IRQEnable()
+		return
 	}
+	c.Look()
+	c.unlockBH()
 	c.IRQEnable()
 	c.PreemptCheck()
 }
@@ -82,14 +84,24 @@ func (c *Core) lockBH() {
 	if c.bhOwner == t {
 		return
 	}
-	for c.bhOwner != nil {
-		c.boost(c.bhOwner, t.fifo())
+	for c.bhOwner != nil || !c.maySteal(t) {
+		if c.bhOwner != nil {
+			c.boost(c.bhOwner, t.fifo())
+		}
 		c.bhWaiters = append(c.bhWaiters, t)
 		t.state = stateBlocked
 		c.schedule(false)
 		c.Look()
 	}
-	c.bhOwner = t
+	c.bhOwner, c.bhHeir = t, nil
+}
+
+// maySteal is rt_mutex_steal: a free lock belongs to the waiter that was woken for it,
+// unless t has a higher priority. Among ordinary tasks who comes first gets it; tasks
+// with real-time priorities may not overtake their like.
+func (c *Core) maySteal(t *Task) bool {
+	h := c.bhHeir
+	return h == nil || h == t || t.fifo() > h.fifo() || t.fifo() == 0 && h.fifo() == 0
 }
 
 // unlockBH gives the lock back and wakes the waiter with the highest priority, of
@@ -109,6 +121,7 @@ func (c *Core) unlockBH() {
 	}
 	w := c.bhWaiters[top]
 	c.bhWaiters = append(c.bhWaiters[:top], c.bhWaiters[top+1:]...)
+	c.bhHeir = w
 	c.activate(w)
 }
 
