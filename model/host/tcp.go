@@ -11,13 +11,13 @@ import (
 // wakeups and the timers around a tcp.Receiver.
 type TCPSock struct {
 	Reception
+	readiness
 
 	env     *Env
 	rcv     *tcp.Receiver
 	out     Output
 	owned   bool // lock_sock: the reader is inside the socket
 	backlog model.SKBList
-	wait    waitQueue
 	delack  *cpu.Timer
 	delAt   sim.Time        // what delack was set to
 	delWork bool            // the delayed-ACK timer fired while the socket was owned
@@ -55,6 +55,7 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	c.SpendN(model.StageTCPSegment, p.Segs-1)
 	VerifyChecksum(c, p)
 	c.Look()
+	s.markNAPI(p)
 	if !s.owned {
 		s.process(c, p)
 		return
@@ -85,7 +86,7 @@ func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
 	}
 	s.freeAll(c, &free)
 	if v.DataReady {
-		s.wait.wake(c)
+		s.dataReady(c)
 	}
 }
 
@@ -203,6 +204,31 @@ func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 		}
 	}
 }
+
+// TryRecv is Recv with MSG_DONTWAIT: it copies what is in the receive queue and does
+// not wait for the backlog, which is worked off when it releases the socket; ok is false
+// (-EAGAIN) if it copies nothing.
+func (s *TCPSock) TryRecv(t *cpu.Task, size int) (n int, ok bool) {
+	c := t.Core()
+	c.Spend(model.StageRecvmsg)
+	s.lock(c)
+	n = s.copyQueue(c, size)
+	if n > 0 {
+		s.Reads++
+	}
+	s.cleanupRbuf(c, n)
+	s.unlock(c)
+	return n, n > 0
+}
+
+// TryRead implements Pollable.
+func (s *TCPSock) TryRead(t *cpu.Task, size int) bool {
+	_, ok := s.TryRecv(t, size)
+	return ok
+}
+
+// Readable implements Pollable.
+func (s *TCPSock) Readable() bool { return s.rcv.NextLen() > 0 }
 
 // copyQueue copies from the receive queue until it is empty or limit bytes are
 // copied. The socket is owned, so softirqs leave the queue alone.
