@@ -10,6 +10,7 @@ import (
 	"napisim/model/cpu"
 	"napisim/model/host"
 	"napisim/model/link"
+	"napisim/model/skbuff"
 	"napisim/model/tcp"
 	"napisim/model/traffic"
 	"napisim/nic"
@@ -124,11 +125,22 @@ func (sys *System) buildKernel() error {
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err
 	}
+	heads := skbuff.Config{
+		Cache:    s.Kernel.Behaviours[spec.SKBCache],
+		Defer:    s.Kernel.Behaviours[spec.SKBDeferFree],
+		DeferMax: s.Sysctl.SKBDeferMax,
+	}
+	if err := errors.Join(heads.Validate()...); err != nil {
+		return err
+	}
+	sys.env.Heads = skbuff.New(heads, sys.machine, sys.env.SKBs)
 	// One stack serves all interfaces: the socket of a flow does not depend on the way
 	// by which its packets come.
 	k := stack.New(&sys.env)
 	for _, c := range sys.machine.Cores {
-		sys.softnets = append(sys.softnets, softirq.NewSoftnet(c, cfg, k, sys.env.SKBs))
+		sd := softirq.NewSoftnet(c, cfg, k, sys.env.SKBs)
+		sd.SetHeads(sys.env.Heads)
+		sys.softnets = append(sys.softnets, sd)
 	}
 	sys.stack = k
 	return nil
@@ -158,7 +170,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 	}
 	if n.Driver == spec.DriverLAN966x {
 		devCfg.SharedVector, devCfg.Rearm = true, nic.LatchEvents
-		drvCfg.Buffer = 4096
+		drvCfg.Buffer, drvCfg.BuildSKB = 4096, true
 	}
 	if err := errors.Join(slices.Concat(wire.Validate(), devCfg.Validate(), drvCfg.Validate())...); err != nil {
 		return err
@@ -167,7 +179,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 	p.up = &uplink{pipe: p.in, rate: int64(wire.Rate)}
 	p.out = link.NewEgress(sys.eng, phaseLinks+sim.Phase(i), wire, p.peers)
 	dev := nic.New(sys.eng, phaseNICs+sim.Phase(i), devCfg, p.in, p.out)
-	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses}
+	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses, Heads: sys.env.Heads}
 	if n.Driver == spec.DriverLAN966x {
 		p.dev = driver.NewLAN966x(drvCfg, h, dev).Netdev
 	} else {
@@ -206,7 +218,14 @@ func (sys *System) buildApps() error {
 		app := s.Apps[name]
 		switch app.Kind {
 		case spec.AppUDPReader:
-			sock := host.NewUDPSock(&sys.env, host.UDPConfig{RcvBuf: sys.udpRcvbuf(app)})
+			cfg := host.UDPConfig{
+				RcvBuf: sys.udpRcvbuf(app),
+				Rcvbuf: s.Kernel.Behaviours[spec.UDPRcvbuf], Wakeup: s.Kernel.Behaviours[spec.UDPWakeup],
+			}
+			if err := errors.Join(cfg.Validate()...); err != nil {
+				return err
+			}
+			sock := host.NewUDPSock(&sys.env, cfg)
 			sys.readers[name] = sock
 			sys.udp = append(sys.udp, sock)
 			sys.start(app, name, host.Datagrams(sock))

@@ -23,7 +23,15 @@ var presetChanges = map[string]string{
 	// GRO's list counts packets of napi_gro_frags in 5.4 and segments of all from 5.11 on.
 	"gro_normal": "v4.8=frags_list v5.5=skb_list v5.11=skb_list_segments",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
-	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner",
+	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner v6.6=direct_in_softirq",
+	// Descriptors are kept for allocations from 5.12 on, more of them in 6.18.
+	"skb_cache": "v4.8=free_only v5.12=unified v6.18=unified_128",
+	// TCP readers leave skbs to the core that allocated them from 5.19 on.
+	"skb_defer_free": "v4.8=never v5.19=alloc_cpu",
+	// UDP has its own memory accounting from 4.10 on; it is strict in 6.18.
+	"udp_rcvbuf": "v4.8=at_limit v4.12=above_limit_recheck v6.12=above_limit v6.18=strict",
+	// In 6.10 to 6.12 only a datagram that finds the queue empty tells the reader.
+	"udp_wakeup": "v4.8=every v6.12=when_empty v6.13=every",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting.
 	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies",
 }

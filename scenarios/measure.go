@@ -214,6 +214,7 @@ func (sys *System) Check() error {
 			faults = append(faults, fmt.Errorf("udp socket %d: %d datagrams queued, %d read, %d waiting", i, st.InDatagrams, r.Reads, s.Queued()))
 		}
 	}
+	faults = append(faults, sys.env.Heads.Check())
 	for _, c := range sys.machine.Cores {
 		faults = append(faults, c.Check())
 	}

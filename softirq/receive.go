@@ -42,7 +42,11 @@ func (n *NAPI) devGROReceive(s *model.SKB) bool {
 	switch n.gro.Receive(s, c.Machine().Jiffies()) {
 	case gro.Normal:
 		return false
-	case gro.Merged, gro.MergedFree: // the struct is empty; a chained descriptor is counted in the superframe
+	case gro.MergedFree:
+		n.sd.skbs.Put(s)
+		c.Spend(model.StageGROMerge)
+		n.sd.heads.On(c).FreeStolen()
+	case gro.Merged: // the struct is empty; a chained descriptor is counted in the superframe
 		c.Spend(model.StageGROMerge)
 		n.sd.skbs.Put(s)
 	case gro.Held:

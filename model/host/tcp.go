@@ -84,6 +84,10 @@ func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
 	} else {
 		s.armDelack()
 	}
+	c.SpendN(model.StageCopyByte, v.Collapsed)
+	if v.Merged > 0 {
+		s.env.Heads.FreeMerged(c, v.Merged)
+	}
 	s.freeAll(c, &free)
 	if v.DataReady {
 		s.dataReady(c)
@@ -247,7 +251,9 @@ func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
 		}
 		copied += n
 		s.Bytes += int64(n)
-		s.freeAll(c, &free)
+		if free.Len() > 0 { // tcp_eat_recv_skb: one skb and those merged into it
+			s.env.Heads.FreeDeferred(c, s.env.SKBs, &free)
+		}
 	}
 	return copied
 }

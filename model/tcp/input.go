@@ -15,6 +15,10 @@ type Verdict struct {
 	// Coalesced tells that Linux would have merged the skb into the one before it
 	// and freed its descriptor here.
 	Coalesced bool
+	// Merged is the number of skbs that were merged now into those before them: the one
+	// received, or some that it has freed from the out-of-order queue. The caller charges
+	// the free of their descriptors.
+	Merged int
 	// Collapsed is the payload in bytes that was copied into denser skbs to find
 	// memory. The caller charges the copy.
 	Collapsed int
@@ -36,6 +40,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 		r.stats.Control += int64(s.Segs)
 	}
 	r.collapsed = 0
+	merged := r.stats.TCPRcvCoalesce
 	var v Verdict
 	seq, end := s.Frame.Seq, s.EndSeq()
 	switch {
@@ -71,6 +76,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	}
 	v.AckNow = r.ackDue(now)
 	v.Collapsed = r.collapsed
+	v.Merged = int(r.stats.TCPRcvCoalesce - merged)
 	return v
 }
 
@@ -368,6 +374,7 @@ func (r *Receiver) coalesceBacklog(tail, s *model.SKB) bool {
 	tail.Arrivals = append(tail.Arrivals, s.Arrivals...)
 	r.backlog += s.Truesize - saved
 	s.Pages, s.Pool, s.Segs, s.Payload = 0, nil, 0, 0
+	s.HeadFreed = false // its descriptor is freed by the caller
 	r.stats.TCPBacklogCoalesce++
 	return true
 }

@@ -282,7 +282,7 @@ func (r *Receiver) collapse(e *entry, c *collapser, free *model.SKBList) {
 	share := c.truesize*c.seen/max(c.total, 1) - before
 	carrier := r.pool.Get()
 	carrier.Truesize, carrier.Pages, carrier.Pool = s.Truesize, s.Pages, s.Pool
-	carrier.Frags, carrier.Chained = s.Frags, s.Chained
+	carrier.Frags, carrier.Chained, carrier.HeadFreed = s.Frags, s.Chained, s.HeadFreed
 	free.PushBack(carrier)
 	r.rmem += share - s.Truesize
 	s.Truesize, s.Pages, s.Pool, s.Frags, s.Chained = share, 0, nil, 0, 0

@@ -5,6 +5,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/nic"
 	"napisim/sim/trace"
 	"napisim/softirq"
@@ -26,6 +27,9 @@ type Config struct {
 	RXCsum bool
 	// GRO configures GRO; nil turns it off (ethtool -K gro off).
 	GRO *gro.Config
+	// BuildSKB says that the driver allocates its skbs with build_skb, which does not draw
+	// on the cache of descriptors; otherwise it is one of the napi_alloc_skb family.
+	BuildSKB bool
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
 	RXIRQ, TXIRQ int
 	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
@@ -52,6 +56,8 @@ type Host struct {
 	Softnets []*softirq.Softnet // by core
 	SKBs     *model.SKBPool
 	Losses   *model.Losses
+	// Heads are the caches of skb descriptors; nil leaves them out.
+	Heads *skbuff.Heads
 }
 
 // Netdev is an interface: what the drivers have in common.
@@ -181,11 +187,13 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	s.Truesize = d.cfg.Buffer + model.SKBHead
 	s.Pages = 1
 	s.Pool = d.pool
+	s.NAPIID, s.AllocCPU = d.napi.ID, c.ID
 	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
+	d.host.Heads.On(c).Alloc(!d.cfg.BuildSKB)
 	c.Spend(model.StageSKBBuild)
 	d.napi.GROReceive(s)
 }

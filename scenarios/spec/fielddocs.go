@@ -17,6 +17,7 @@ var fieldDocs = map[string]string{
 	"Sysctl.GRONormalBatch":      "The number of segments that GRO gathers before it hands them to the stack.",
 	"Sysctl.RmemDefault":         "The receive buffer of a socket that does not ask for one, TCP excepted.",
 	"Sysctl.RmemMax":             "The largest receive buffer that a socket may ask for.",
+	"Sysctl.SKBDeferMax":         "The number of skbs that may wait for the CPU that allocated them to free them.",
 	"Sysctl.TCPRmem":             "The smallest, the initial and the largest receive buffer of a TCP socket.",
 	"Sysctl.TCPModerateRcvbuf":   "Whether TCP grows its receive buffers with the speed of the reader: 1 or 0.",
 	"Sysctl.TCPAdvWinScale":      "The share of a receive buffer that is kept for overhead: with n above 0 it is 1/2^n, otherwise 1 - 1/2^-n.",

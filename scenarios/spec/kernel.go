@@ -52,6 +52,8 @@ type Sysctl struct {
 	RmemDefault unit.Bytes `yaml:"net.core.rmem_default" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_default"`
 	// The largest receive buffer that a socket may ask for.
 	RmemMax unit.Bytes `yaml:"net.core.rmem_max" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_max"`
+	// The number of skbs that may wait for the CPU that allocated them to free them.
+	SKBDeferMax int `yaml:"net.core.skb_defer_max" default:"64" min:"0" max:"2147483647" unit:"skbs" kernel:"sysctl net.core.skb_defer_max"`
 	// The smallest, the initial and the largest receive buffer of a TCP socket.
 	TCPRmem [3]unit.Bytes `yaml:"net.ipv4.tcp_rmem" default:"4096 131072 6291456" min:"1B" max:"2147483647B" bare:"B" kernel:"sysctl net.ipv4.tcp_rmem"`
 	// Whether TCP grows its receive buffers with the speed of the reader: 1 or 0.
@@ -81,6 +83,11 @@ const (
 	DriverOnly      = "driver_only"
 	Ring            = "ring"
 	DirectListOwner = "direct_list_owner"
+
+	SKBCache     = "skb_cache"
+	SKBDeferFree = "skb_defer_free"
+	UDPRcvbuf    = "udp_rcvbuf"
+	UDPWakeup    = "udp_wakeup"
 
 	NetdevBudgetUsecs = "netdev_budget_usecs"
 	Fixed2000         = "fixed_2000"

@@ -88,6 +88,10 @@ func full() *spec.Scenario {
 			"gro_normal":          "skb_list_segments",
 			"page_pool_recycle":   "direct_list_owner",
 			"netdev_budget_usecs": "two_jiffies",
+			"skb_cache":           "unified",
+			"skb_defer_free":      "alloc_cpu",
+			"udp_rcvbuf":          "above_limit",
+			"udp_wakeup":          "every",
 		}},
 		HZ: 1000, Preempt: spec.PreemptFull, CPUs: 4,
 		Duration: 10 * unit.Second, Warmup: unit.Second, Seed: 7, Runs: 3,
@@ -115,7 +119,7 @@ func full() *spec.Scenario {
 		},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 600, NetdevBudgetUsecs: 8 * unit.Millisecond, GRONormalBatch: 16,
-			RmemDefault: 212992, RmemMax: 425984, TCPRmem: [3]unit.Bytes{4096, 131072, 4 * unit.MiB},
+			RmemDefault: 212992, RmemMax: 425984, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 4 * unit.MiB},
 			TCPModerateRcvbuf: 0, TCPAdvWinScale: -2,
 		},
 		Apps: map[string]spec.App{
@@ -178,7 +182,7 @@ func TestDefaults(t *testing.T) {
 		}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,
-			RmemDefault: 256 * (256 + 256 + 320), RmemMax: 212992, TCPRmem: [3]unit.Bytes{4096, 131072, 6291456},
+			RmemDefault: 256 * (256 + 256 + 320), RmemMax: 212992, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 6291456},
 			TCPModerateRcvbuf: 1, TCPAdvWinScale: 1,
 		},
 		Evidence: []spec.Evidence{{Source: "nobody", Metric: "goodput", Value: 1, Role: spec.RolePredicted}},

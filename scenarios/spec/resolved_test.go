@@ -51,6 +51,10 @@ kernel:
     napi_schedule: skip_in_net_rx_action
     netdev_budget_usecs: two_jiffies
     page_pool_recycle: direct_list_owner
+    skb_cache: unified
+    skb_defer_free: alloc_cpu
+    udp_rcvbuf: above_limit
+    udp_wakeup: every
 hz: 250
 preempt: voluntary
 cpus: 1
@@ -88,6 +92,7 @@ sysctl:
   net.core.gro_normal_batch: 8
   net.core.rmem_default: 208KiB
   net.core.rmem_max: 208KiB
+  net.core.skb_defer_max: 64
   net.ipv4.tcp_rmem: [4KiB, 128KiB, 6MiB]
   net.ipv4.tcp_moderate_rcvbuf: 1
   net.ipv4.tcp_adv_win_scale: 1
