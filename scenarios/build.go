@@ -126,9 +126,9 @@ func (sys *System) buildKernel() error {
 		return err
 	}
 	heads := skbuff.Config{
-		Cache:    s.Kernel.Behaviours[spec.SKBCache],
-		Defer:    s.Kernel.Behaviours[spec.SKBDeferFree],
-		DeferMax: s.Sysctl.SKBDeferMax,
+		Cache:    sys.scenario.Kernel.Behaviours[spec.SKBCache],
+		Defer:    sys.scenario.Kernel.Behaviours[spec.SKBDeferFree],
+		DeferMax: sys.scenario.Sysctl.SKBDeferMax,
 	}
 	if err := errors.Join(heads.Validate()...); err != nil {
 		return err
@@ -307,8 +307,8 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 	for i := range t.Flows {
 		flow := sys.nextFlow
 		sys.nextFlow++
-		rcvCfg := sys.receiverConfig(flow, t, app)
-		if err := errors.Join(rcvCfg.Validate()...); err != nil {
+		rcvCfg, err := sys.receiverConfig(flow, t, app)
+		if err != nil {
 			return err
 		}
 		rcv := tcp.NewReceiver(rcvCfg, sys.env.SKBs)

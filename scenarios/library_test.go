@@ -28,6 +28,14 @@ var presetChanges = map[string]string{
 	"skb_cache": "v4.8=free_only v5.12=unified v6.18=unified_128",
 	// TCP readers leave skbs to the core that allocated them from 5.19 on.
 	"skb_defer_free": "v4.8=never v5.19=alloc_cpu",
+	// The receive half of TCP: 4.19 (ACKs, autotuning), 5.0 (backlog), 6.1, 6.6 and 6.10.
+	"tcp_ack_now":          "v4.8=window v4.19=window_or_drained",
+	"tcp_backlog_ack":      "v4.8=each v6.12=deferred",
+	"tcp_backlog_coalesce": "v4.8=never v5.3=contiguous",
+	"tcp_backlog_limit":    "v4.8=rcvbuf_sndbuf v6.1=half_sndbuf v6.12=double_rcvbuf",
+	"tcp_drs":              "v4.8=reader v4.19=growth v6.18=growth_less_unread",
+	"tcp_sack_compression": "v4.8=never v4.19=from_first v5.3=after_three",
+	"tcp_win_scaling":      "v4.8=adv_win_scale v6.6=ratio_65 v6.12=ratio_128",
 	// UDP has its own memory accounting from 4.10 on; it is strict in 6.18.
 	"udp_rcvbuf": "v4.8=at_limit v4.12=above_limit_recheck v6.12=above_limit v6.18=strict",
 	// In 6.10 to 6.12 only a datagram that finds the queue empty tells the reader.

@@ -90,6 +90,8 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	sd := &Softnet{core: c, cfg: cfg, b: b, stack: stack, skbs: skbs}
 	sd.actions[Timer] = c.RunTimers
 	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd); sd.heads.On(c).EndOfNetRX() }
+	sd.actions[HRTimer] = c.RunSoftHRTimers
+	c.SetHRTimerSoftirq(func() { sd.raiseSoftirqIRQOff(HRTimer) })
 	sd.ksoftirqd = newKsoftirqd(sd)
 	c.SetSoftirqs(sd)
 	return sd

@@ -10,6 +10,9 @@ type Verdict struct {
 	// AckNow demands an ACK before anything else: BuildAck fills it. Without it the
 	// caller looks at DelAckDeadline.
 	AckNow bool
+	// AckMayWait tells that this ACK may wait for the end of the backlog if the skb comes
+	// from there (since v6.7): AckScheduled says then whether it is still owed.
+	AckMayWait bool
 	// DataReady demands a wakeup of the reader: sk_data_ready.
 	DataReady bool
 	// Coalesced tells that Linux would have merged the skb into the one before it
@@ -74,7 +77,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	default:
 		r.outOfOrder(s, free, &v)
 	}
-	v.AckNow = r.ackDue(now)
+	v.AckNow, v.AckMayWait = r.ackDue(now)
 	v.Collapsed = r.collapsed
 	v.Merged = int(r.stats.TCPRcvCoalesce - merged)
 	return v
@@ -326,7 +329,7 @@ const (
 // otherwise s is put on free. When the owner lets go, the caller gives every skb to
 // Receive and calls BacklogDone.
 func (r *Receiver) AddBacklog(list *model.SKBList, s *model.SKB, free *model.SKBList) BacklogVerdict {
-	if tail := list.Back(); tail != nil && r.coalesceBacklog(tail, s) {
+	if tail := list.Back(); tail != nil && r.cfg.BacklogCoalesce && r.coalesceBacklog(tail, s) {
 		free.PushBack(s)
 		return BacklogCoalesced
 	}

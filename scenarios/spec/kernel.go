@@ -59,8 +59,16 @@ type Sysctl struct {
 	// Whether TCP grows its receive buffers with the speed of the reader: 1 or 0.
 	TCPModerateRcvbuf int `yaml:"net.ipv4.tcp_moderate_rcvbuf" default:"1" min:"0" max:"1" kernel:"sysctl net.ipv4.tcp_moderate_rcvbuf"`
 	// The share of a receive buffer that is kept for overhead: with n above 0 it is
-	// 1/2^n, otherwise 1 - 1/2^-n.
+	// 1/2^n, otherwise 1 - 1/2^-n. Without effect from 6.6 on: see kernel.behaviours.tcp_win_scaling.
 	TCPAdvWinScale int `yaml:"net.ipv4.tcp_adv_win_scale" default:"1" min:"-31" max:"31" kernel:"sysctl net.ipv4.tcp_adv_win_scale"`
+	// The number of duplicate ACKs that TCP may hold back. 0 sends each at once.
+	TCPCompSACKNr int `yaml:"net.ipv4.tcp_comp_sack_nr" default:"44" min:"0" max:"255" unit:"ACKs" kernel:"sysctl net.ipv4.tcp_comp_sack_nr"`
+	// How long TCP holds duplicate ACKs back at most; a twentieth of the round trip is the
+	// other limit.
+	TCPCompSACKDelayNs unit.Duration `yaml:"net.ipv4.tcp_comp_sack_delay_ns" default:"1ms" min:"0s" max:"1s" bare:"ns" kernel:"sysctl net.ipv4.tcp_comp_sack_delay_ns"`
+	// Whether ACKs wait until the backlog of a socket has been worked off: 1 or 0. Without
+	// effect before 6.7: see kernel.behaviours.tcp_backlog_ack.
+	TCPBacklogAckDefer int `yaml:"net.ipv4.tcp_backlog_ack_defer" default:"1" min:"0" max:"1" kernel:"sysctl net.ipv4.tcp_backlog_ack_defer"`
 }
 
 // The behaviours and values that the scenarios package knows by name.

@@ -53,6 +53,13 @@ kernel:
     page_pool_recycle: direct_list_owner
     skb_cache: unified
     skb_defer_free: alloc_cpu
+    tcp_ack_now: window_or_drained
+    tcp_backlog_ack: each
+    tcp_backlog_coalesce: contiguous
+    tcp_backlog_limit: half_sndbuf
+    tcp_drs: growth
+    tcp_sack_compression: after_three
+    tcp_win_scaling: adv_win_scale
     udp_rcvbuf: above_limit
     udp_wakeup: every
 hz: 250
@@ -96,6 +103,9 @@ sysctl:
   net.ipv4.tcp_rmem: [4KiB, 128KiB, 6MiB]
   net.ipv4.tcp_moderate_rcvbuf: 1
   net.ipv4.tcp_adv_win_scale: 1
+  net.ipv4.tcp_comp_sack_nr: 44
+  net.ipv4.tcp_comp_sack_delay_ns: 1ms
+  net.ipv4.tcp_backlog_ack_defer: 1
 evidence:
   - source: nobody
     metric: goodput
