@@ -214,6 +214,7 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 func (sys *System) buildApps() error {
 	s := sys.scenario
 	sys.readers = map[string]*host.UDPSock{}
+	sys.epolls = map[string]*host.Epoll{}
 	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
 		switch app.Kind {
@@ -228,13 +229,27 @@ func (sys *System) buildApps() error {
 			sock := host.NewUDPSock(&sys.env, cfg)
 			sys.readers[name] = sock
 			sys.udp = append(sys.udp, sock)
-			sys.start(app, name, host.Datagrams(sock))
+			if app.Wait == spec.WaitEpoll {
+				sys.epoll(name, app).Add(sock)
+			} else {
+				sys.start(app, name, host.Datagrams(sock))
+			}
 		case spec.AppCPUHog:
 			sys.start(app, name, host.Hog)
 		case spec.AppTCPReader: // a task for each connection, made with the traffic
 		}
 	}
 	return nil
+}
+
+// epoll returns the epoll instance of an app, and makes it and its task first.
+func (sys *System) epoll(name string, app spec.App) *host.Epoll {
+	if sys.epolls[name] == nil {
+		ep := host.NewEpoll()
+		sys.epolls[name] = ep
+		sys.start(app, name, host.EventLoop(ep, int(app.ReadSize)))
+	}
+	return sys.epolls[name]
 }
 
 // udpRcvbuf is sk_rcvbuf: the default, or twice what the application asks for, up
@@ -300,6 +315,20 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 // iperf3 do not start at one instant.
 const startJitter = sim.Millisecond
 
+// startReader gives connection i of some traffic its reader: a task, or a place in the
+// epoll instance of the app.
+func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.TCPSock) {
+	if app.Wait == spec.WaitEpoll {
+		sys.epoll(t.To, app).Add(sock)
+		return
+	}
+	task := t.To
+	if t.Flows > 1 {
+		task = fmt.Sprintf("%s/%d", t.To, i)
+	}
+	sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+}
+
 func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 	app := sys.scenario.Apps[t.To]
 	jitter := sys.rand("start/" + name)
@@ -321,11 +350,7 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 		sock := host.NewTCPSock(&sys.env, sys.machine.Cores[app.CPU], rcv, p.dev.Xmit)
 		sys.stack.Bind(flow, sock)
 		sys.tcp = append(sys.tcp, sock)
-		task := t.To
-		if t.Flows > 1 {
-			task = fmt.Sprintf("%s/%d", t.To, i)
-		}
-		sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+		sys.startReader(app, t, i, sock)
 
 		snd := tcp.NewSender(sys.eng, phasePeers, sndCfg, p.up)
 		snd.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))

@@ -130,8 +130,8 @@ func full() *spec.Scenario {
 			TCPModerateRcvbuf: 0, TCPAdvWinScale: -2, TCPCompSACKNr: 44, TCPCompSACKDelayNs: unit.Millisecond, TCPBacklogAckDefer: 1,
 		},
 		Apps: map[string]spec.App{
-			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Rcvbuf: unit.MiB},
-			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB},
+			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Wait: spec.WaitRecv, Rcvbuf: unit.MiB},
+			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, Wait: spec.WaitRecv},
 			"hog":    {Kind: spec.AppCPUHog, CPU: 1},
 		},
 		Traffic: map[string]spec.Traffic{
