@@ -137,8 +137,12 @@ func TestAutotuningByVersion(t *testing.T) {
 		read   int
 		copied int
 	}{
-		{"reader", 70, 70}, {"growth", 70, 70}, {"growth_less_unread", 70, 70},
-		{"reader", 40, 40}, {"growth", 40, 40}, {"growth_less_unread", 40, 10},
+		{"reader", 70, 70},
+		{"growth", 70, 70},
+		{"growth_less_unread", 70, 70},
+		{"reader", 40, 40},
+		{"growth", 40, 40},
+		{"growth_less_unread", 40, 10},
 	} {
 		s := newSocket(t, func(cfg *ReceiverConfig) {
 			cfg.Rmem[1], cfg.InitialRTT = 200_000, 10*sim.Millisecond
@@ -176,8 +180,10 @@ func TestAckNowByVersion(t *testing.T) {
 		lowat int
 		want  bool
 	}{
-		{"window", 1, false}, {"window", 3 * seg, false},
-		{"window_or_drained", 1, false}, {"window_or_drained", 3 * seg, true},
+		{"window", 1, false},
+		{"window", 3 * seg, false},
+		{"window_or_drained", 1, false},
+		{"window_or_drained", 3 * seg, true},
 	} {
 		s := newSocket(t, func(cfg *ReceiverConfig) {
 			cfg.RcvLowat = c.lowat
@@ -217,7 +223,7 @@ func TestT1ByVersion(t *testing.T) {
 func TestBacklogCoalesceByVersion(t *testing.T) {
 	for rule, want := range map[string]BacklogVerdict{"never": Backlogged, "contiguous": BacklogCoalesced} {
 		s := newSocket(t, choose(t, "tcp_backlog_coalesce", rule))
-		var list, free = s.free, s.free
+		list, free := s.free, s.free
 		s.AddBacklog(&list, s.skb(0, 1), &free)
 		if got := s.AddBacklog(&list, s.skb(1, 1), &free); got != want {
 			t.Errorf("%s: outcome %d, want %d", rule, got, want)
