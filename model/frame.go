@@ -43,6 +43,7 @@ const (
 const (
 	EthernetHeader = 14
 	IPv4Header     = 20
+	IPv6Header     = 40
 	UDPHeader      = 8
 	TCPHeader      = 20 + 12
 	EthernetFCS    = 4
@@ -80,6 +81,28 @@ type Frame struct {
 	// Proto and Flags tell what the frame is.
 	Proto Proto
 	Flags TCPFlags
+	// IPv6 frames have no IPID; TOS is their traffic class and TTL their hop limit.
+	IPv6 bool
+	// NoDF says that the don't-fragment bit of IPv4 is clear. Linux senders set it.
+	NoDF bool
+	// NoCsum says that a datagram carries no UDP checksum.
+	NoCsum bool
+}
+
+// IPHeader returns the length of the frame's IP header.
+func (f *Frame) IPHeader() int {
+	if f.IPv6 {
+		return IPv6Header
+	}
+	return IPv4Header
+}
+
+// Headers returns the length of the frame's IP and transport headers.
+func (f *Frame) Headers() int {
+	if f.Proto == TCP {
+		return f.IPHeader() + TCPHeader
+	}
+	return f.IPHeader() + UDPHeader
 }
 
 // WireBytes returns the bytes that a frame of the given length without FCS
@@ -94,6 +117,12 @@ func TCPFrameLen(payload int32) int32 {
 // UDPFrameLen returns the length without FCS of a UDP frame with that payload.
 func UDPFrameLen(payload int32) int32 {
 	return max(EthernetHeader+IPv4Header+UDPHeader+payload, MinFrame)
+}
+
+// FrameLen returns the length without FCS of a frame with the headers of f and that
+// payload.
+func (f *Frame) FrameLen(payload int32) int32 {
+	return max(EthernetHeader+int32(f.Headers())+payload, MinFrame)
 }
 
 // SACKBlock is one block of the selective acknowledgement option: the half-open

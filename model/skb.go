@@ -48,6 +48,9 @@ type SKB struct {
 	Pool PageReturner
 	// Frags, and Chained for skbs on the frag_list, count as in skb_shared_info.
 	Frags, Chained int
+	// FragList says that the segments of a superframe are chained whole (SKB_GSO_FRAGLIST):
+	// who cannot use it as one takes it apart again.
+	FragList bool
 	// CsumNone says that nobody has verified the transport checksum yet (CHECKSUM_NONE):
 	// the first to need it pays for it.
 	CsumNone bool

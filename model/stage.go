@@ -46,13 +46,17 @@ const (
 	StageGROMerge
 	StageGROFlush
 	StageListReceive
+	StageSublist
 	StageNetifReceive
 	StageIPReceive
+	StageRouteLookup
 	StageTCPReceive
 	StageTCPSegment
 	StageUDPReceive
+	StageUDPSegment
 	StageTCPAck
 	StageDevXmit
+	StageTXPost
 	StageSockWakeup
 	StageContextSwitch
 	StageSyscall
@@ -112,13 +116,17 @@ var stageText = [NumStages]struct {
 	StageGROMerge:      {"gro_merge", "skb_gro_receive: appending one segment, without the free of its descriptor", false},
 	StageGROFlush:      {"gro_flush", "completing one held skb: lengths, checksum, hand-over", false},
 	StageListReceive:   {"list_receive", "netif_receive_skb_list_internal, fixed part per list", false},
+	StageSublist:       {"sublist", "one more sublist of a list: another protocol or interface", false},
 	StageNetifReceive:  {"netif_receive", "__netif_receive_skb_core for one skb", false},
 	StageIPReceive:     {"ip_receive", "ip_rcv, routing and local delivery for one skb", false},
+	StageRouteLookup:   {"route_lookup", "what ip_receive costs more for an skb that cannot take over the route of the one before it in a list", false},
 	StageTCPReceive:    {"tcp_receive", "tcp_v4_rcv and tcp_rcv_established for one skb", false},
 	StageTCPSegment:    {"tcp_segment", "what a superframe costs more per merged segment in TCP and its queues", false},
 	StageUDPReceive:    {"udp_receive", "udp_rcv: lookup, checks, queueing of one datagram", false},
+	StageUDPSegment:    {"udp_segment", "udp_rcv_segment: taking one datagram out of a merged or chained skb", false},
 	StageTCPAck:        {"tcp_ack", "building one ACK and sending it down to the driver", false},
 	StageDevXmit:       {"dev_xmit", "ndo_start_xmit of one frame: map, descriptor, doorbell", false},
+	StageTXPost:        {"tx_post", "posting one frame of several: map and descriptor, no doorbell", false},
 	StageSockWakeup:    {"sock_wakeup", "sock_def_readable and try_to_wake_up of a sleeping reader", false},
 	StageContextSwitch: {"context_switch", "one switch between tasks, scheduler included", false},
 	StageSyscall:       {"syscall", "entering and leaving the kernel for one system call", false},

@@ -114,6 +114,10 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		Ksoftirqd:    s.Kernel.Behaviours[spec.Ksoftirqd],
 		GRONormal:    s.Kernel.Behaviours[spec.GRONormal],
 
+		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
+		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
+		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
+
 		NetdevBudget:      s.Sysctl.NetdevBudget,
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),
 		GRONormalBatch:    s.Sysctl.GRONormalBatch,
@@ -137,6 +141,7 @@ func (sys *System) buildKernel() error {
 	// One stack serves all interfaces: the socket of a flow does not depend on the way
 	// by which its packets come.
 	k := stack.New(&sys.env)
+	k.RouteHint = sys.scenario.Kernel.Behaviours[spec.IPList] == spec.RouteHint
 	for _, c := range sys.machine.Cores {
 		sd := softirq.NewSoftnet(c, cfg, k, sys.env.SKBs)
 		sd.SetHeads(sys.env.Heads)
@@ -186,7 +191,8 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 		p.dev = driver.NewGeneric(drvCfg, h, dev).Netdev
 	}
 	sys.ports = append(sys.ports, p)
-	return nil
+	how := map[spec.Threaded]softirq.Threading{spec.ThreadedEnabled: softirq.Threaded, spec.ThreadedBusyPoll: softirq.ThreadedBusyPoll}[n.NAPI.Threaded]
+	return p.dev.SetThreaded(sys.softnets[n.NAPI.ThreadCPU], how)
 }
 
 // firstIRQ is the Linux interrupt number of the first vector.
@@ -195,20 +201,31 @@ const firstIRQ = 32
 func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, error) {
 	recycle, err := driver.ParseRecycle(sys.scenario.Kernel.Behaviours[spec.PagePoolRecycle])
 	cfg := driver.Config{
-		Name: name, Buffer: 2048, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
+		Name: name, Buffer: 2048, GROFrags: n.GROFrags, XDPDrop: n.XDP == spec.XDPDrop, RXCsum: n.Features.RX,
 		Pool:  driver.PagePoolConfig{Size: n.PagePool.Size, Recycle: recycle},
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
+		GROFlushTimeout: sim.Time(n.NAPI.GROFlushTimeout), DeferHardIRQs: n.NAPI.DeferHardIRQs,
 	}
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
 	}
-	if n.Features.GRO {
-		g := gro.DefaultConfig()
-		g.GSO, g.MatchRecycle = gro.GSOFlush, false // up to v6.2
-		cfg.GRO = &g
+	if err == nil && n.Features.GRO {
+		cfg.GRO, err = sys.groConfig(n)
 	}
 	return cfg, err
+}
+
+// groConfig is GRO as the kernel's version and the interface's settings have it.
+func (sys *System) groConfig(n spec.NIC) (*gro.Config, error) {
+	k := sys.scenario.Kernel
+	g, err := gro.ForVersion(k.Behaviours[spec.GROTable], k.Behaviours[spec.UDPGRO])
+	if err != nil {
+		return nil, err
+	}
+	g.MaxFrags, g.Sockets = k.MaxSKBFrags, sys.stack
+	g.FragList, g.UDPForward = n.Features.RXGROList, n.Features.RXUDPGROForwarding
+	return &g, g.SetSizes(k.Behaviours[spec.GROMaxSize], int(n.GROMaxSize), int(n.GROIPv4MaxSize))
 }
 
 func (sys *System) buildApps() error {
@@ -221,6 +238,7 @@ func (sys *System) buildApps() error {
 		case spec.AppUDPReader:
 			cfg := host.UDPConfig{
 				RcvBuf: sys.udpRcvbuf(app),
+				GRO:    app.UDPGRO && s.Kernel.Behaviours[spec.UDPGRO] != "none",
 				Rcvbuf: s.Kernel.Behaviours[spec.UDPRcvbuf], Wakeup: s.Kernel.Behaviours[spec.UDPWakeup],
 			}
 			if err := errors.Join(cfg.Validate()...); err != nil {
@@ -289,7 +307,7 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
 	cfg.Start = sim.Time(t.Start)
 	cfg.Sizes = traffic.FixedSize(int32(t.Size) - model.EthernetFCS)
-	cfg.Flows, cfg.FirstFlow = t.Flows, sys.nextFlow
+	cfg.Flows, cfg.FirstFlow, cfg.IPv6 = t.Flows, sys.nextFlow, t.IPv6
 	switch a := t.Arrivals; {
 	case a.CBR > 0:
 		cfg.Rate = a.CBR

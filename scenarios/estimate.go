@@ -72,7 +72,7 @@ func offeredRate(t spec.Traffic) float64 {
 func lineRate(s *spec.Scenario, t spec.Traffic) float64 {
 	length := int32(t.Size) - model.EthernetFCS
 	if t.Kind == spec.TrafficTCP {
-		length = model.TCPFrameLen(int32(t.MSS))
+		length = (&model.Frame{Proto: model.TCP, IPv6: t.IPv6}).FrameLen(int32(t.MSS))
 	}
 	return float64(s.NICs[t.NIC].Link.Rate) / 8 / float64(model.WireBytes(length))
 }

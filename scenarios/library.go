@@ -63,7 +63,7 @@ func TracePoints() []trace.Point {
 	return []trace.Point{
 		trace.RxMissed, trace.IRQHandlerEntry, trace.IRQHandlerExit,
 		trace.SoftirqRaise, trace.SoftirqEntry, trace.SoftirqExit,
-		trace.NAPIPoll, trace.NAPIGROReceiveEntry, trace.NetifReceiveSKB,
+		trace.NAPIPoll, trace.NAPIGROReceiveEntry, trace.NAPIGROReceiveExit, trace.NetifReceiveSKB,
 		trace.NetDevXmit, trace.KfreeSKB, trace.SchedWakeup, trace.SchedSwitch,
 	}
 }

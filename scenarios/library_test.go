@@ -17,11 +17,27 @@ import (
 // the order of the versions. The source is the behaviour matrix of the kernel facts.
 var presetChanges = map[string]string{
 	// ____napi_schedule and net_rx_action changed together in 6.4.
-	"napi_schedule": "v4.8=always_raise v6.4=skip_in_net_rx_action",
-	// The test for a running ksoftirqd is in 4.9 to 6.4.
-	"ksoftirqd": "v4.8=inline v4.9=defer_while_running v6.5=inline",
-	// GRO's list counts packets of napi_gro_frags in 5.4 and segments of all from 5.11 on.
-	"gro_normal": "v4.8=frags_list v5.5=skb_list v5.11=skb_list_segments",
+	// In 6.14 a raise from a task began to wake ksoftirqd.
+	"napi_schedule": "v4.8=always_raise v6.4=skip_in_net_rx_action v6.14=skip_and_wake",
+	// MISSED came in 4.11.
+	"napi_schedule_prep": "v4.8=lost v4.12=missed",
+	// The columns of completion, which change in 4.10, 5.0 and 5.8.
+	"napi_complete": "v4.8=always_unmask v4.12=hold v5.3=flush_old v5.8=defer_hard_irqs",
+	// NAPI threads came in 5.12; they poll busily from 6.18 on.
+	"napi_threaded": "v4.8=none v5.12=if_running v6.12=always v6.18=busy_poll",
+	// The test for a running ksoftirqd is in 4.9 to 6.4, with exceptions from 4.18 and 5.3 on.
+	"ksoftirqd": "v4.8=inline v4.9=defer_always v4.19=defer_while_running v5.3=defer_unless_parked v6.5=inline",
+	// GRO's list holds packets of napi_gro_frags from 5.4 on and all from 5.5 on; from 5.11
+	// on it counts segments. In 5.4.0 merged packets bypass it.
+	"gro_normal": "v4.8=single v5.4.0=frags_list_5_4_0 v5.4=frags_list v5.5=skb_list v5.11=skb_list_segments",
+	// GRO hashes from 4.19 on, and merges what the card has merged from 6.3 on.
+	"gro_table": "v4.8=one_list v4.19=hash v6.3=hash_merge_gso",
+	// Lists of packets share their route from 5.5 on.
+	"ip_list": "v4.8=no_hint v5.5=route_hint",
+	// BIG TCP came with 5.19, for IPv4 with 6.3.
+	"gro_max_size": "v4.8=fixed v5.19=big_tcp_ipv6 v6.3=big_tcp",
+	// UDP_GRO is of 5.0, rx-gro-list of 5.6, rx-udp-gro-forwarding of 5.12.
+	"udp_gro": "v4.8=none v5.3=socket v5.5=frag_list v5.12=forward v6.12=tcp_frag_list",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
 	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner v6.6=direct_in_softirq",
 	// Descriptors are kept for allocations from 5.12 on, more of them in 6.18.
@@ -40,8 +56,9 @@ var presetChanges = map[string]string{
 	"udp_rcvbuf": "v4.8=at_limit v4.12=above_limit_recheck v6.12=above_limit v6.18=strict",
 	// In 6.10 to 6.12 only a datagram that finds the queue empty tells the reader.
 	"udp_wakeup": "v4.8=every v6.12=when_empty v6.13=every",
-	// The time limit follows the tick from 5.7 on, and did before it was a setting.
-	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies",
+	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and
+	// 6.12.117 refuse less, 6.3.8 to 6.6.9 do not.
+	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",
 }
 
 // TestPresets: the presets choose what the versions do, and there is one for each version
@@ -146,7 +163,7 @@ func ExampleLoader() {
 	})
 	fmt.Println(err)
 	// Output:
-	// --set #1: kernel.behaviours.napi_schedule: "always_rise" is not one of always_raise, skip_in_net_rx_action, clear_flag_always (did you mean "always_raise"?)
+	// --set #1: kernel.behaviours.napi_schedule: "always_rise" is not one of always_raise, skip_in_net_rx_action, skip_and_wake, clear_flag_always (did you mean "always_raise"?)
 	// --set #2: nics.eth0.link.rate: "10gbps" has an unknown unit; rates count bits, with SI prefixes (did you mean "10Gbps"?)
 	// --set #3: nics.eth0.rings.rx: 1099511627776 is more than 65536: no network card has such a ring
 }

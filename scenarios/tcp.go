@@ -14,7 +14,7 @@ import (
 func (sys *System) receiverConfig(flow model.FlowID, t spec.Traffic, app spec.App) (tcp.ReceiverConfig, error) {
 	s := &sys.scenario.Sysctl
 	cfg := tcp.DefaultReceiverConfig()
-	cfg.Flow = flow
+	cfg.Flow, cfg.IPv6 = flow, t.IPv6
 	cfg.MSS = int(t.MSS)
 	for i, b := range s.TCPRmem {
 		cfg.Rmem[i] = int(b)
@@ -39,7 +39,7 @@ func (sys *System) receiverConfig(flow model.FlowID, t spec.Traffic, app spec.Ap
 // senderConfig describes the peer of one connection.
 func (sys *System) senderConfig(flow model.FlowID, t spec.Traffic, rcv tcp.ReceiverConfig) tcp.SenderConfig {
 	cfg := tcp.DefaultSenderConfig()
-	cfg.Flow = flow
+	cfg.Flow, cfg.IPv6 = flow, t.IPv6
 	cfg.MSS = int(t.MSS)
 	cfg.TSO = int(t.TSO)
 	cfg.InitCwnd = t.InitCwnd

@@ -21,7 +21,66 @@ type NAPIScheduleBehaviour struct {
 var napiSchedules = []NAPIScheduleBehaviour{
 	{"always_raise", raiseAlways, (*Softnet).netRXAction},
 	{"skip_in_net_rx_action", raiseUnlessInNetRXAction, (*Softnet).netRXActionRestart},
+	{"skip_and_wake", raiseAndWakeUnlessInNetRXAction, (*Softnet).netRXActionRestart},
 	{"clear_flag_always", raiseUnlessInNetRXAction, (*Softnet).netRXActionClearFlag},
+}
+
+// NAPISchedulePrepBehaviour is one form of napi_schedule_prep.
+type NAPISchedulePrepBehaviour struct {
+	// Name selects the behaviour in a scenario.
+	Name string
+	// Prep takes the NAPI for the caller and reports whether it could; the caller has
+	// looked.
+	Prep func(*NAPI) bool
+}
+
+// napiSchedulePreps is the table of napi_schedule_prep behaviours.
+var napiSchedulePreps = []NAPISchedulePrepBehaviour{
+	{"lost", prepLosing},
+	{"missed", prepMissing},
+}
+
+// NAPICompleteBehaviour is one form of napi_complete_done with the napi_watchdog that goes
+// with it.
+type NAPICompleteBehaviour struct {
+	// Name selects the behaviour in a scenario.
+	Name string
+	// Done gives up the NAPI after a poll of so many frames; it reports whether the
+	// driver may enable its interrupt.
+	Done func(n *NAPI, workDone int) bool
+	// TimerNeedsHeld says that the timer schedules only a NAPI whose GRO holds packets.
+	TimerNeedsHeld bool
+	// Defers says that the form knows napi_defer_hard_irqs.
+	Defers bool
+}
+
+// napiCompletes is the table of napi_complete behaviours.
+var napiCompletes = []NAPICompleteBehaviour{
+	{"always_unmask", completeUnmasking, true, false},
+	{"hold", completeHolding, true, false},
+	{"flush_old", completeFlushingOld, true, false},
+	{"defer_hard_irqs", completeDeferring, false, true},
+}
+
+// NAPIThreadedBehaviour says how a NAPI is scheduled to a thread of its own.
+type NAPIThreadedBehaviour struct {
+	// Name selects the behaviour in a scenario.
+	Name string
+	// Most is the most that can be asked for.
+	Most Threading
+	// Wake is what ____napi_schedule does for a NAPI with a thread; it reports whether it
+	// has one. Interrupts are off, and the caller has looked.
+	Wake func(*Softnet, *NAPI) bool
+	// WokenOwns says that a thread which has been woken owns its NAPI.
+	WokenOwns bool
+}
+
+// napiThreadeds is the table of napi_threaded behaviours.
+var napiThreadeds = []NAPIThreadedBehaviour{
+	{"none", Unthreaded, noThread, false},
+	{"if_running", Threaded, wakeThreadIfRunning, true},
+	{"always", Threaded, wakeThread, false},
+	{"busy_poll", ThreadedBusyPoll, wakeThread, false},
 }
 
 // KsoftirqdBehaviour says what irq_exit and local_bh_enable do with pending
@@ -36,7 +95,9 @@ type KsoftirqdBehaviour struct {
 // ksoftirqds is the table of ksoftirqd behaviours.
 var ksoftirqds = []KsoftirqdBehaviour{
 	{"inline", neverDefer},
+	{"defer_always", deferAlways},
 	{"defer_while_running", deferWhileRunning},
+	{"defer_unless_parked", deferUnlessParked},
 }
 
 // GRONormalBehaviour says which packets wait on a NAPI's list of packets for the
@@ -49,19 +110,43 @@ type GRONormalBehaviour struct {
 	Receive, Frags func(*NAPI, skb)
 	// Complete passes on a superframe that GRO has completed.
 	Complete func(*NAPI, skb)
+	// ListFirst says that the end of a poll passes the list on before it flushes GRO,
+	// not after.
+	ListFirst bool
+	// BusyPoll says that the busy-poll loop passes the list on after each poll.
+	BusyPoll bool
 }
 
 // groNormals is the table of gro_normal behaviours.
 var groNormals = []GRONormalBehaviour{
-	{"frags_list", deliverOne, listBySKB, listBySKB},
-	{"skb_list", listBySKB, listBySKB, listBySKB},
-	{"skb_list_segments", listBySKB, listBySKB, listBySegments},
+	{"single", deliverOne, deliverOne, deliverOne, false, false},
+	{"rfc_2019", deliverOne, listBySKB, deliverOne, true, false},
+	{"frags_list_5_4_0", deliverOne, listBySKB, deliverOne, true, true},
+	{"frags_list", deliverOne, listBySKB, listBySKB, false, true},
+	{"skb_list", listBySKB, listBySKB, listBySKB, false, true},
+	{"skb_list_segments", listBySKB, listBySKB, listBySegments, false, true},
+	{"unlimited", listToTheEnd, listToTheEnd, listToTheEnd, false, true},
 }
 
 // NAPIScheduleNames lists the values of the napi_schedule behaviour, like the other
 // lists in the order of the kernel's history.
 func NAPIScheduleNames() []string {
 	return names(napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name })
+}
+
+// NAPISchedulePrepNames lists the values of the napi_schedule_prep behaviour.
+func NAPISchedulePrepNames() []string {
+	return names(napiSchedulePreps, func(b NAPISchedulePrepBehaviour) string { return b.Name })
+}
+
+// NAPICompleteNames lists the values of the napi_complete behaviour.
+func NAPICompleteNames() []string {
+	return names(napiCompletes, func(b NAPICompleteBehaviour) string { return b.Name })
+}
+
+// NAPIThreadedNames lists the values of the napi_threaded behaviour.
+func NAPIThreadedNames() []string {
+	return names(napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name })
 }
 
 // KsoftirqdNames lists the values of the ksoftirqd behaviour.

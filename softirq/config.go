@@ -11,6 +11,10 @@ import (
 type Config struct {
 	// NAPISchedule, Ksoftirqd and GRONormal name behaviours.
 	NAPISchedule, Ksoftirqd, GRONormal string
+	// NAPISchedulePrep, NAPIComplete and NAPIThreaded name behaviours, too.
+	NAPISchedulePrep, NAPIComplete, NAPIThreaded string
+	// ForcedThreaded is force_irqthreads(): softirqs do not run where an interrupt ends.
+	ForcedThreaded bool
 	// NetdevBudget is net.core.netdev_budget, in packets.
 	NetdevBudget int
 	// NetdevBudgetUsecs is net.core.netdev_budget_usecs; 0 means two jiffies.
@@ -22,37 +26,49 @@ type Config struct {
 // DefaultConfig returns the configuration of v6.1 with the kernel's default sysctls.
 func DefaultConfig() Config {
 	return Config{
-		NAPISchedule: "always_raise", Ksoftirqd: "defer_while_running", GRONormal: "skb_list_segments",
+		NAPISchedule: "always_raise", Ksoftirqd: "defer_unless_parked", GRONormal: "skb_list_segments",
+		NAPISchedulePrep: "missed", NAPIComplete: "defer_hard_irqs", NAPIThreaded: "if_running",
 		NetdevBudget: 300, GRONormalBatch: 8,
 	}
 }
 
 // behaviours are the functions that a Config's names select.
 type behaviours struct {
-	napiSchedule NAPIScheduleBehaviour
-	ksoftirqd    KsoftirqdBehaviour
-	groNormal    GRONormalBehaviour
+	napiSchedule     NAPIScheduleBehaviour
+	napiSchedulePrep NAPISchedulePrepBehaviour
+	napiComplete     NAPICompleteBehaviour
+	napiThreaded     NAPIThreadedBehaviour
+	ksoftirqd        KsoftirqdBehaviour
+	groNormal        GRONormalBehaviour
 }
 
 func (c *Config) behaviours() (b behaviours, faults []error) {
-	var err error
-	if b.napiSchedule, err = find(napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name }, c.NAPISchedule, "napi_schedule"); err != nil {
-		faults = append(faults, err)
-	}
-	if b.ksoftirqd, err = find(ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name }, c.Ksoftirqd, "ksoftirqd"); err != nil {
-		faults = append(faults, err)
-	}
-	if b.groNormal, err = find(groNormals, func(b GRONormalBehaviour) string { return b.Name }, c.GRONormal, "gro_normal"); err != nil {
-		faults = append(faults, err)
+	for _, err := range []error{
+		choose(&b.napiSchedule, napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name }, c.NAPISchedule, "napi_schedule"),
+		choose(&b.napiSchedulePrep, napiSchedulePreps, func(b NAPISchedulePrepBehaviour) string { return b.Name }, c.NAPISchedulePrep, "napi_schedule_prep"),
+		choose(&b.napiComplete, napiCompletes, func(b NAPICompleteBehaviour) string { return b.Name }, c.NAPIComplete, "napi_complete"),
+		choose(&b.napiThreaded, napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name }, c.NAPIThreaded, "napi_threaded"),
+		choose(&b.ksoftirqd, ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name }, c.Ksoftirqd, "ksoftirqd"),
+		choose(&b.groNormal, groNormals, func(b GRONormalBehaviour) string { return b.Name }, c.GRONormal, "gro_normal"),
+	} {
+		if err != nil {
+			faults = append(faults, err)
+		}
 	}
 	return b, faults
+}
+
+// choose sets a behaviour to the entry of that name.
+func choose[T any](b *T, table []T, name func(T) string, want, what string) (err error) {
+	*b, err = find(table, name, want, what)
+	return err
 }
 
 // Validate returns every fault of the configuration.
 func (c *Config) Validate() []error {
 	_, faults := c.behaviours()
-	if c.NetdevBudget < 1 {
-		faults = append(faults, fmt.Errorf("net.core.netdev_budget: %d is below 1", c.NetdevBudget))
+	if c.NetdevBudget < 0 {
+		faults = append(faults, fmt.Errorf("net.core.netdev_budget: %d is negative", c.NetdevBudget))
 	}
 	if c.NetdevBudgetUsecs < 0 {
 		faults = append(faults, fmt.Errorf("net.core.netdev_budget_usecs: %v is negative", c.NetdevBudgetUsecs))

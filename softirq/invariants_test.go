@@ -32,6 +32,9 @@ type trial struct {
 
 type nicTrial struct {
 	gro, frags, noMask, xdp bool
+	threaded                bool
+	flushTimeout            sim.Time
+	deferIRQs               int
 	weight                  int
 	bursts                  []burst
 	moves                   []sim.Time
@@ -79,9 +82,12 @@ func drawTrial(t *rapid.T) (tr trial) {
 	}
 	s.kernel = Config{
 		NAPISchedule:      rapid.SampledFrom(NAPIScheduleNames()).Draw(t, "napi_schedule"),
+		NAPISchedulePrep:  rapid.SampledFrom(NAPISchedulePrepNames()).Draw(t, "napi_schedule_prep"),
+		NAPIComplete:      rapid.SampledFrom(NAPICompleteNames()).Draw(t, "napi_complete"),
+		NAPIThreaded:      rapid.SampledFrom(NAPIThreadedNames()).Draw(t, "napi_threaded"),
 		Ksoftirqd:         rapid.SampledFrom(KsoftirqdNames()).Draw(t, "ksoftirqd"),
 		GRONormal:         rapid.SampledFrom(GRONormalNames()).Draw(t, "gro_normal"),
-		NetdevBudget:      rapid.IntRange(1, 400).Draw(t, "budget"),
+		NetdevBudget:      rapid.IntRange(0, 400).Draw(t, "budget"),
 		NetdevBudgetUsecs: between(0, 10*sim.Millisecond).Draw(t, "usecs"),
 		GRONormalBatch:    rapid.IntRange(1, 16).Draw(t, "batch"),
 	}
@@ -118,6 +124,12 @@ func drawNIC(t *rapid.T, name string) nicTrial {
 		noMask: rapid.Bool().Draw(t, name+" nomask"),
 		xdp:    rapid.IntRange(0, 4).Draw(t, name+" xdp") == 0,
 		weight: rapid.SampledFrom([]int{64, 64, 16, 1}).Draw(t, name+" weight"),
+
+		threaded:  rapid.IntRange(0, 3).Draw(t, name+" threaded") == 0,
+		deferIRQs: rapid.IntRange(0, 3).Draw(t, name+" defer"),
+	}
+	if rapid.Bool().Draw(t, name+" timer") {
+		n.flushTimeout = between(sim.Microsecond, 300*sim.Microsecond).Draw(t, name+" gro_flush_timeout")
 	}
 	at := sim.Time(0)
 	for range rapid.IntRange(1, 12).Draw(t, name+" bursts") {
@@ -149,6 +161,12 @@ func (tr *trial) build(mode sim.Mode, watch func(*rig)) *rig {
 		}
 		d := r.nic(fmt.Sprintf("eth%d", i), gc, n.weight)
 		d.frags, d.noMask, d.xdp = n.frags, n.noMask, n.xdp
+		d.napi.groFlushTimeout, d.napi.deferHardIRQs = n.flushTimeout, n.deferIRQs
+		if n.threaded && s.kernel.NAPIThreaded != "none" {
+			if err := d.napi.SetThreaded(r.sds[i%len(r.sds)], Threaded); err != nil {
+				panic(err)
+			}
+		}
 		for _, b := range n.bursts {
 			if b.flow == 0 {
 				d.arrive(b.at, b.n)
@@ -234,6 +252,7 @@ func (r *rig) consistent(t *rapid.T) {
 		n := d.napi
 		owned := n.state&stateSched != 0
 		switch {
+		case n.thread != nil: // which may be waking
 		case owned && !n.queued && !n.Core().ServingSoftirq() && !n.Core().IRQsDisabled():
 			t.Fatalf("%s is owned by nobody", n.Name)
 		case !owned && (n.queued || d.polling && n.state&stateMissed != 0):
@@ -270,7 +289,7 @@ func (r *rig) drained(t *rapid.T) {
 		if int(d.taken) != len(d.frames) || d.masked {
 			t.Errorf("%s: %d of %d frames are taken, masked %v", d.name, d.taken, len(d.frames), d.masked)
 		}
-		if n.state != 0 || n.queued || n.rxList.Len() != 0 || n.ListOwner() != -1 {
+		if n.state&^stateThreaded != 0 || n.queued || n.rxList.Len() != 0 || n.ListOwner() != -1 {
 			t.Errorf("%s: state %04b, queued %v, %d skbs listed, owner %d", d.name, n.state, n.queued, n.rxList.Len(), n.ListOwner())
 		}
 		if g := n.GRO(); g != nil && g.Held() != 0 {

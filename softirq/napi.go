@@ -5,6 +5,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
 )
@@ -13,13 +14,18 @@ import (
 const NAPIPollWeight = 64
 
 // napiState holds the bits of napi_struct.state.
-type napiState uint8
+type napiState uint16
 
 const (
-	stateSched   napiState = 1 << iota // somebody owns the NAPI
-	stateMissed                        // it was scheduled while owned
-	stateDisable                       // napi_disable is in progress
-	stateNPSvc                         // netpoll owns it
+	stateSched            napiState = 1 << iota // somebody owns the NAPI
+	stateMissed                                 // it was scheduled while owned (v4.11)
+	stateDisable                                // napi_disable is in progress
+	stateNPSvc                                  // netpoll polls it
+	stateInBusyPoll                             // a busy-poll loop owns it (v4.10)
+	statePreferBusyPoll                         // an application would rather poll by itself (v5.11)
+	stateThreaded                               // it is polled by its own thread (v5.12)
+	stateSchedThreaded                          // it is scheduled to its thread
+	stateThreadedBusyPoll                       // its thread polls without a pause (v6.18)
 )
 
 // NAPI mirrors struct napi_struct: one instance that a driver schedules and that
@@ -38,6 +44,16 @@ type NAPI struct {
 	listOwner int
 	next      *NAPI
 	queued    bool
+	polling   bool // napi_struct.poll_owner: it is in its poll function
+
+	groFlushTimeout sim.Time
+	deferHardIRQs   int
+	deferrals       int // napi_struct.defer_hard_irqs_count
+	timer           *cpu.HRTimer
+	timerSD         *Softnet // where the timer was armed last
+	thread          *cpu.Task
+	threadSD        *Softnet // of the thread's core
+	threading       Threading
 
 	gro     *gro.Table
 	rxList  model.SKBList
@@ -53,6 +69,10 @@ type NAPIStats struct {
 	Scheduled, Missed int64
 	// Completed counts completions that let the driver enable its interrupt.
 	Completed int64
+	// Deferred counts completions that left the interrupt masked and a timer armed.
+	Deferred int64
+	// Watchdog counts schedules by that timer.
+	Watchdog int64
 	// GROReceived counts packets given to GRO.
 	GROReceived int64
 }
@@ -68,6 +88,12 @@ type NAPIConfig struct {
 	// TXOnly marks a NAPI that polls transmit completions only: its polls are no part of
 	// the distribution of work.
 	TXOnly bool
+	// GROFlushTimeout is how long GRO may hold packets across completions, and the wait of a
+	// deferred interrupt (/sys/class/net/IF/gro_flush_timeout; 0: neither). DeferHardIRQs is
+	// napi_defer_hard_irqs. Kernels since v6.13 have both for each NAPI, those before for
+	// the device.
+	GROFlushTimeout sim.Time
+	DeferHardIRQs   int
 	// GRO configures the GRO table; nil turns GRO off.
 	GRO *gro.Config
 	// Poll is the driver's poll function: it handles up to budget frames and returns how many it
@@ -78,6 +104,7 @@ type NAPIConfig struct {
 // NewNAPI is netif_napi_add and napi_enable.
 func NewNAPI(cfg NAPIConfig) *NAPI {
 	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1}
+	n.groFlushTimeout, n.deferHardIRQs = cfg.GROFlushTimeout, cfg.DeferHardIRQs
 	if n.weight == 0 {
 		n.weight = NAPIPollWeight
 	}
@@ -97,9 +124,19 @@ func (n *NAPI) GRO() *gro.Table { return n.gro }
 // scheduled, -1 when it is not. page_pool recycles directly on that core.
 func (n *NAPI) ListOwner() int { return n.listOwner }
 
-// schedulePrep is napi_schedule_prep since v4.11: it takes the NAPI, or notes with
-// MISSED that it was wanted while owned.
-func (n *NAPI) schedulePrep() bool {
+// prepLosing: napi_schedule_prep up to v4.10 takes the NAPI, or does nothing while it
+// is owned: a driver has to look at its ring again after it has enabled the interrupt.
+func prepLosing(n *NAPI) bool {
+	if n.state&(stateDisable|stateSched) != 0 {
+		return false
+	}
+	n.state |= stateSched
+	return true
+}
+
+// prepMissing: napi_schedule_prep since v4.11 (39e6c8208d7b) takes the NAPI, or notes
+// with MISSED that it was wanted while owned.
+func prepMissing(n *NAPI) bool {
 	if n.state&stateDisable != 0 {
 		return false
 	}
@@ -118,31 +155,49 @@ func (sd *Softnet) NAPISchedule(n *NAPI) {
 	sd.core.Spend(model.StageNAPISchedule)
 	off := sd.core.IRQSave()
 	sd.core.Look() // another core may own the NAPI, and IRQSave does not look where interrupts are off already
-	if n.schedulePrep() {
+	if sd.b.napiSchedulePrep.Prep(n) {
 		n.stats.Scheduled++
 		sd.napiSchedule(n)
 	}
 	sd.core.IRQRestore(off)
 }
 
-// napiSchedule is ____napi_schedule: it queues a NAPI that the caller owns on this
-// core, and raises NET_RX by the rule of the version. Interrupts are off, and the
-// caller has looked.
+// napiSchedule is ____napi_schedule: it wakes the thread of a NAPI that the caller owns, or
+// queues the NAPI on this core and raises NET_RX by the rule of the version. Interrupts are
+// off, and the caller has looked.
 func (sd *Softnet) napiSchedule(n *NAPI) {
 	n.sd = sd
+	if sd.b.napiThreaded.Wake(sd, n) {
+		return
+	}
 	n.listOwner = sd.core.ID
 	sd.pollList.pushBack(n)
 	sd.b.napiSchedule.Raise(sd)
 }
 
-// napiPoll is napi_poll with __napi_poll: one poll of n, which has been taken off
-// its list. A NAPI that used up its weight goes to the repoll list.
+// napiPoll is napi_poll: one poll of n, which has been taken off its list. A NAPI that
+// wants to be polled again goes to the repoll list.
 func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
+	work, again := sd.pollOnce(n)
+	if again {
+		if n.queued {
+			panic("softirq: " + n.Name + " was scheduled again by its own poll")
+		}
+		repoll.pushBack(n)
+	}
+	return work
+}
+
+// pollOnce is __napi_poll: one poll of n. A NAPI that used up its weight is still owned
+// and is to be polled again, after what GRO holds is flushed.
+func (sd *Softnet) pollOnce(n *NAPI) (work int, again bool) {
 	c := sd.core
 	c.Spend(model.StageNAPIPoll)
 	if n.state&stateSched != 0 {
+		n.polling = true
 		work = n.poll(n.weight)
-		sd.tracePoll(n, work)
+		n.polling = false
+		sd.tracePoll(n, work, n.weight)
 		sd.stats.Polls++
 		if !n.txOnly {
 			sd.stats.Work.Add(int64(work))
@@ -152,65 +207,33 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 		panic(fmt.Sprintf("softirq: %s polled %d frames with weight %d", n.Name, work, n.weight))
 	}
 	if work < n.weight {
-		return work
+		return work, false
 	}
 	if n.state&stateDisable != 0 {
 		n.CompleteDone(0)
-		return work
+		return work, false
+	}
+	if n.state&statePreferBusyPoll != 0 {
+		// Since v5.11 the application is given the NAPI; where no timer sees to it
+		// that somebody polls, it is scheduled again.
+		if n.CompleteDone(work) {
+			sd.NAPISchedule(n)
+		}
+		return work, false
 	}
 	// Hold packets across jiffies only where a jiffy is short.
-	n.groFlush(c.Machine().HZ() >= 1000)
-	n.groNormalList()
-	if n.queued {
-		panic("softirq: " + n.Name + " was scheduled again by its own poll")
-	}
-	repoll.pushBack(n)
-	return work
-}
-
-// CompleteDone is napi_complete_done without deferral timers: the NAPI is given up, and
-// the driver may enable its interrupt if the result is true. It is false when the NAPI was
-// scheduled meanwhile (MISSED): then it is queued again and stays masked. The order
-// is that of v5.4.18 and later: GRO flush, list, state.
-func (n *NAPI) CompleteDone(workDone int) bool {
-	if n.state&stateNPSvc != 0 {
-		return false
-	}
-	if n.state&stateSched == 0 {
-		panic("softirq: " + n.Name + " completed without being scheduled")
-	}
-	sd := n.sd
-	c := sd.core
-	c.Spend(model.StageNAPIComplete)
-	n.groFlush(false)
-	n.groNormalList()
-	c.Look()
-	if n.queued {
-		off := c.IRQSave()
-		sd.pollList.remove(n)
-		c.IRQRestore(off)
-	}
-	n.listOwner = -1
-	if n.state&stateMissed != 0 {
-		n.state &^= stateMissed
-		off := c.IRQSave()
-		sd.napiSchedule(n)
-		c.IRQRestore(off)
-		return false
-	}
-	n.state &^= stateSched
-	n.stats.Completed++
-	return true
+	n.groFlushNormal(c.Machine().HZ() >= 1000)
+	return work, true
 }
 
 // tracePoll emits napi_poll.
-func (sd *Softnet) tracePoll(n *NAPI, work int) {
+func (sd *Softnet) tracePoll(n *NAPI, work, budget int) {
 	c := sd.core
 	c.Look()
 	c.Mix(trace.NAPIPoll, int64(n.ID)<<16|int64(work))
 	if c.Recording() {
 		e := c.Event(trace.NAPIPoll)
-		e.A, e.B, e.C, e.S = int64(n.ID), int64(work), int64(n.weight), n.Name
+		e.A, e.B, e.C, e.S = int64(n.ID), int64(work), int64(budget), n.Name
 		c.Emit(e)
 	}
 }

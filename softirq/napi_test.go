@@ -19,18 +19,24 @@ func TestConfig(t *testing.T) {
 	if faults := c.Validate(); faults != nil {
 		t.Errorf("the default has faults: %v", faults)
 	}
-	bad := Config{NAPISchedule: "a", Ksoftirqd: "b", GRONormal: "c", NetdevBudgetUsecs: -1}
+	bad := Config{
+		NAPISchedule: "a", NAPISchedulePrep: "d", NAPIComplete: "e", NAPIThreaded: "f", Ksoftirqd: "b", GRONormal: "c",
+		NetdevBudget: -1, NetdevBudgetUsecs: -1,
+	}
 	var got []string
 	for _, err := range bad.Validate() {
 		got = append(got, err.Error())
 	}
 	same(t, "faults", strings.Join(got, "\n"), `napi_schedule: unknown behaviour "a"
+napi_schedule_prep: unknown behaviour "d"
+napi_complete: unknown behaviour "e"
+napi_threaded: unknown behaviour "f"
 ksoftirqd: unknown behaviour "b"
 gro_normal: unknown behaviour "c"
-net.core.netdev_budget: 0 is below 1
+net.core.netdev_budget: -1 is negative
 net.core.netdev_budget_usecs: -1ps is negative
 net.core.gro_normal_batch: 0 is below 1`)
-	for _, all := range [][]string{NAPIScheduleNames(), KsoftirqdNames(), GRONormalNames()} {
+	for _, all := range [][]string{NAPIScheduleNames(), NAPISchedulePrepNames(), NAPICompleteNames(), NAPIThreadedNames(), KsoftirqdNames(), GRONormalNames()} {
 		if len(all) == 0 || slices.Contains(all, "") {
 			t.Errorf("names %q", all)
 		}
@@ -187,9 +193,9 @@ func TestImpossibleStates(t *testing.T) {
 			r.sds[0].NAPISchedule(n)
 			return budget
 		}},
-		{"vector 2 raised without a handler", func(r *rig, n *NAPI, _ int) int {
-			r.sds[0].RaiseSoftirq(NetTX)
+		{"eth0 is enabled already", func(r *rig, n *NAPI, _ int) int {
 			n.CompleteDone(0)
+			n.Enable(r.m.Cores[0])
 			return 0
 		}},
 	} {

@@ -25,6 +25,15 @@ func raiseUnlessInNetRXAction(sd *Softnet) {
 	}
 }
 
+// raiseAndWakeUnlessInNetRXAction: as raiseUnlessInNetRXAction, but since v6.14
+// (77e45145e303) a schedule from a task wakes ksoftirqd, and does not leave NET_RX
+// pending for whoever comes along.
+func raiseAndWakeUnlessInNetRXAction(sd *Softnet) {
+	if !sd.inNetRXAction {
+		sd.raiseSoftirqIRQOff(NetRX)
+	}
+}
+
 // netRXAction is net_rx_action up to v6.3: it takes the poll list once. What is
 // scheduled meanwhile has raised NET_RX and waits for the next pass.
 func (sd *Softnet) netRXAction() {

@@ -11,25 +11,29 @@ import (
 // inside the driver's poll.
 func (n *NAPI) GROReceive(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROReceiveEntry, s)
-	if !n.devGROReceive(s) {
+	result := n.devGROReceive(s)
+	if result == gro.Normal {
 		n.sd.b.groNormal.Receive(n, s)
 	}
+	n.traceGROExit(trace.NAPIGROReceiveExit, result)
 }
 
 // GROFrags is napi_gro_frags, which drivers that receive into page fragments call
 // instead of GROReceive. It differs in where versions send a packet that GRO does not keep.
 func (n *NAPI) GROFrags(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROFragsEntry, s)
-	if !n.devGROReceive(s) {
+	result := n.devGROReceive(s)
+	if result == gro.Normal {
 		n.sd.b.groNormal.Frags(n, s)
 	}
+	n.traceGROExit(trace.NAPIGROFragsExit, result)
 }
 
 // devGROReceive is dev_gro_receive, and what napi_skb_finish does with a packet that
-// GRO keeps. It reports whether it took s over.
-func (n *NAPI) devGROReceive(s *model.SKB) bool {
+// GRO keeps. It takes s over unless the result is Normal.
+func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	if n.gro == nil {
-		return false
+		return gro.Normal
 	}
 	c := n.Core()
 	c.Spend(model.StageGROReceive)
@@ -39,19 +43,15 @@ func (n *NAPI) devGROReceive(s *model.SKB) bool {
 	}
 	c.Look()
 	n.stats.GROReceived++
-	switch n.gro.Receive(s, c.Machine().Jiffies()) {
-	case gro.Normal:
-		return false
-	case gro.MergedFree:
+	result := n.gro.Receive(s, c.Machine().Jiffies())
+	if result == gro.Merged || result == gro.MergedFree { // the struct is empty; a chained descriptor is counted in the superframe
 		n.sd.skbs.Put(s)
 		c.Spend(model.StageGROMerge)
-		n.sd.heads.On(c).FreeStolen()
-	case gro.Merged: // the struct is empty; a chained descriptor is counted in the superframe
-		c.Spend(model.StageGROMerge)
-		n.sd.skbs.Put(s)
-	case gro.Held:
 	}
-	return true
+	if result == gro.MergedFree {
+		n.sd.heads.On(c).FreeStolen()
+	}
+	return result
 }
 
 // Complete is the end of napi_gro_complete: GRO has finished a superframe, which goes
@@ -63,13 +63,24 @@ func (n *NAPI) Complete(s *model.SKB) {
 	c.Look() // the table goes on with its counters
 }
 
-// groFlush is napi_gro_flush.
+// groFlush is napi_gro_flush at the end of a poll. The kernel's callers pass the list of
+// packets on right after it; where a version did so before, it is done here.
 func (n *NAPI) groFlush(oldOnly bool) {
+	if n.sd.b.groNormal.ListFirst {
+		n.groNormalList()
+	}
 	if n.gro != nil && n.gro.Held() > 0 {
 		c := n.Core()
 		c.Look()
 		n.gro.Flush(oldOnly, c.Machine().Jiffies())
 	}
+}
+
+// groFlushNormal is gro_flush_normal, as the end of a poll does it: the GRO flush, and
+// then what waits goes up.
+func (n *NAPI) groFlushNormal(oldOnly bool) {
+	n.groFlush(oldOnly)
+	n.groNormalList()
 }
 
 // groNormalList is gro_normal_list: what waits goes up to the stack.
@@ -96,21 +107,30 @@ func (n *NAPI) groNormalOne(s *model.SKB, count int) {
 	}
 }
 
-// deliverOne passes a packet up by itself: napi_gro_receive up to v5.4.
+// deliverOne passes a packet up by itself: all of them up to v5.3, those of
+// napi_gro_receive up to v5.4. Superframes went this way up to v5.4.17 (c80794323e82), and
+// overtook what waited in the list.
 func deliverOne(n *NAPI, s skb) {
 	n.sd.core.Look()
 	n.sd.count(s)
 	n.sd.stack.ReceiveSKB(n.sd.core, s)
 }
 
-// listBySKB lists a packet or superframe as one: v5.4.18 for superframes and
-// napi_gro_frags, v5.5 to v5.10 for all, and still so for packets that GRO does not
+// listBySKB lists a packet or superframe as one: since v5.4 (323ebb61e32b) for
+// napi_gro_frags, v5.4.18 for superframes, v5.5 (6570bc79c0df) to v5.10 for all, and still so for packets that GRO does not
 // keep, even if the hardware has merged them.
 func listBySKB(n *NAPI, s skb) { n.groNormalOne(s, 1) }
 
 // listBySegments lists a superframe with the count of its segments: since v5.11
 // (8dc1c444df19) a large one goes up at once, and takes along what waits before it.
 func listBySegments(n *NAPI, s skb) { n.groNormalOne(s, s.Segs) }
+
+// listToTheEnd lists without a limit: everything waits for the end of the poll. No kernel
+// does so; it shows what gro_normal_batch is good for.
+func listToTheEnd(n *NAPI, s skb) {
+	n.rxList.PushBack(s)
+	n.rxCount++
+}
 
 // count notes an skb on its way up.
 func (sd *Softnet) count(s *model.SKB) {
@@ -130,6 +150,20 @@ func (n *NAPI) traceGRO(p trace.Point, s *model.SKB) {
 	if c.Recording() {
 		e := c.Event(p)
 		e.A, e.B, e.C, e.D, e.E, e.S = s.ID, int64(s.Frame.Len)-model.EthernetHeader, int64(s.Frame.Hash), int64(n.ID), int64(s.Truesize), n.Name
+		c.Emit(e)
+	}
+}
+
+// traceGROExit emits napi_gro_receive_exit or napi_gro_frags_exit (since v5.0).
+func (n *NAPI) traceGROExit(p trace.Point, result gro.Result) {
+	c := n.Core()
+	if c.Machine().Trace == nil {
+		return
+	}
+	c.Look()
+	if c.Recording() {
+		e := c.Event(p)
+		e.A = int64(result)
 		c.Emit(e)
 	}
 }

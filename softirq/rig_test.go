@@ -244,6 +244,7 @@ type device struct {
 	batch      int           // that many frames arrive whenever the vector is unmasked ...
 	batches    int           // ... so often
 	noMask     bool          // the vector does not mask itself: further frames interrupt again
+	edge       bool          // unmasking does not interrupt for frames that have caused an interrupt
 	masked     bool
 	event      sim.EventID
 	signalled  int // frames that have caused an interrupt
@@ -386,7 +387,9 @@ func (d *device) receive(f *model.Frame) {
 func (d *device) unmask(c *cpu.Core) {
 	d.unmasks++
 	d.masked = false
-	d.signalled = int(d.taken) // what is in the ring interrupts at once
+	if !d.edge {
+		d.signalled = int(d.taken) // what is in the ring interrupts at once
+	}
 	d.r.note(c, d.name+" unmasked")
 	if d.batches > 0 {
 		d.batches--

@@ -84,7 +84,7 @@ func TestS6MissedIsNoted(t *testing.T) {
 	} {
 		n := NewNAPI(NAPIConfig{Name: "eth0"})
 		n.state = c.old
-		ok := n.schedulePrep()
+		ok := prepMissing(n)
 		if ok != c.ok || n.state != c.want {
 			t.Errorf("from %04b: %v, %04b, want %v, %04b", c.old, ok, n.state, c.ok, c.want)
 		}
@@ -94,7 +94,7 @@ func TestS6MissedIsNoted(t *testing.T) {
 // Pitfall 3: the interrupt at an unmask nests in the softirq and starts none of its own.
 // Pitfall 4: what follows differs: the old form goes back to the softirq loop, the
 // new one stays in net_rx_action, with the same frames and interrupts.
-func TestPitfalls3And4(t *testing.T) {
+func TestPitfall03And04NestedInterruptAtUnmask(t *testing.T) {
 	var interrupts [2]int64
 	for i, form := range []string{"always_raise", "skip_in_net_rx_action"} {
 		p := play(t, `
@@ -128,7 +128,7 @@ func TestPitfalls3And4(t *testing.T) {
 // burst of 300 is polls of 64 64 64 64 44 in five passes, of which those are
 // squeezed whose work reaches the budget: none of 100, the four of 64, all of 32 (as
 // recorded), all of 1.
-func TestPitfall5BudgetDoesNotShortenAPoll(t *testing.T) {
+func TestPitfall05BudgetDoesNotShortenAPoll(t *testing.T) {
 	for _, c := range []struct{ budget, squeezed int64 }{{300, 0}, {100, 0}, {65, 0}, {64, 4}, {45, 4}, {44, 5}, {32, 5}, {1, 5}} {
 		p := play(t, fmt.Sprintf("kernel budget=%d\nnic eth0 xdp\nat 10us frames eth0 300\nrun 2ms", c.budget))
 		same(t, "polls", runLengths(p.r.devs[0].polls), "64x4 44")
@@ -142,7 +142,7 @@ func TestPitfall5BudgetDoesNotShortenAPoll(t *testing.T) {
 // budget, so only the second tick ends a pass, found after the poll into which it
 // falls: 10 ms after the first one, which may come at any time in the first 10 ms. So
 // a limit of "20 ms" is 10 to 20 ms, and 2 to 4 polls.
-func TestPitfall5DeadlineInJiffies(t *testing.T) {
+func TestPitfall05DeadlineInJiffies(t *testing.T) {
 	for _, c := range []struct{ tick, polls int }{{100, 2}, {1000, 3}, {5300, 3}, {5500, 4}, {9900, 4}} {
 		p := play(t, fmt.Sprintf(`
 			kernel napi_schedule=always_raise
@@ -194,7 +194,7 @@ func TestTimeLimitOfNetRXAction(t *testing.T) {
 
 // Pitfall 6: time_squeeze counts budget and deadline only. S1 hands over to
 // ksoftirqd again and again and never squeezes.
-func TestPitfall6HandOversAreNoSqueeze(t *testing.T) {
+func TestPitfall06HandOversAreNoSqueeze(t *testing.T) {
 	p := play(t, `
 		kernel napi_schedule=always_raise ksoftirqd=inline
 		machine hz=1000
@@ -210,7 +210,7 @@ func TestPitfall6HandOversAreNoSqueeze(t *testing.T) {
 
 // Pitfall 7, up to v6.3: what was scheduled meanwhile comes before what asks to be
 // polled again, and no NAPI is polled twice in one pass.
-func TestPitfall7NewBeforeRepoll(t *testing.T) {
+func TestPitfall07NewBeforeRepoll(t *testing.T) {
 	p := play(t, `
 		kernel napi_schedule=always_raise
 		cost rx_descriptor=100ns
@@ -309,25 +309,29 @@ func TestPitfall25PollFollowsTheInterrupt(t *testing.T) {
 }
 
 // raise_softirq wakes ksoftirqd only where nobody else would run the vector soon:
-// from a task with softirqs on. The form of ____napi_schedule up to v6.13 never does
-// (pitfall 16): NET_RX stays pending until the next interrupt's exit.
-func TestWhoRunsARaise(t *testing.T) {
+// from a task with softirqs on. The forms of ____napi_schedule up to v6.13 never do:
+// NET_RX stays pending until the next interrupt's exit. That of v6.14 does.
+func TestPitfall16WhoRunsARaise(t *testing.T) {
 	napi := func(r *rig) { r.sds[0].NAPISchedule(r.devs[0].napi) }
 	raise := func(r *rig) { r.sds[0].RaiseSoftirq(NetRX) }
 	for _, c := range []struct {
 		name    string
+		form    string
 		raise   func(*rig)
 		bh      bool
 		wakeups int64
 		ranAt   sim.Time // in us
 	}{
-		{"raise_softirq from a task", raise, false, 1, 1000}, // the disk's interrupt leaves it to ksoftirqd
-		{"raise_softirq from a BH-off section", raise, true, 0, 10},
-		{"napi_schedule from a task", napi, false, 0, 500},
-		{"napi_schedule from a BH-off section", napi, true, 0, 10},
+		{"raise_softirq from a task", "always_raise", raise, false, 1, 1000}, // the disk's interrupt leaves it to ksoftirqd
+		{"raise_softirq from a BH-off section", "always_raise", raise, true, 0, 10},
+		{"napi_schedule from a task up to v6.3", "always_raise", napi, false, 0, 500},
+		{"napi_schedule from a task up to v6.13", "skip_in_net_rx_action", napi, false, 0, 500},
+		{"napi_schedule from a task from v6.14 on", "skip_and_wake", napi, false, 1, 1000},
+		{"napi_schedule from a BH-off section", "skip_and_wake", napi, true, 0, 10},
 	} {
 		s := defaultSetup()
 		s.machine.TickPhase = 3 * sim.Millisecond
+		s.kernel.NAPISchedule = c.form
 		r := newRig(s)
 		r.nic("eth0", nil, 0)
 		disk := r.m.Cores[0].NewLine(14, "disk", func(*cpu.Core) {})
@@ -337,7 +341,7 @@ func TestWhoRunsARaise(t *testing.T) {
 		sd.OpenSoftirq(NetRX, func() {
 			core.Look()
 			ran = core.Now()
-			sd.netRXAction()
+			sd.b.napiSchedule.NetRXAction(sd)
 		})
 		r.task("task", cpu.TaskConfig{}, func(*cpu.Task) {
 			core.Look()

@@ -25,11 +25,13 @@ import (
 // "narrative" is what the kernel does, and "counters" what it counts. Lines of a
 // scenario are:
 //
-//	kernel KEY=VALUE ...       napi_schedule, ksoftirqd, gro_normal, budget, usecs, batch
+//	kernel KEY=VALUE ...       behaviours by name, budget, usecs, batch
 //	machine KEY=VALUE ...      hz, tick (the phase), preempt
 //	cost STAGE=TIME ...        instead of testCosts
 //	trace FROM TO [frames]     the part of the run that is told; frames: each skb too
-//	nic NAME [gro] [frags] [nomask] [xdp]     xdp drops all frames
+//	nic NAME [gro] [frags] [nomask] [edge] [xdp] [threaded] [flush=TIME] [defer=N]
+//	                           edge: unmasking does not interrupt for what is in the ring;
+//	                           xdp drops all frames; table=NAME for the GRO table of a version
 //	task hog|khog TIME [fifo=N]     user or kernel code that runs so long
 //	task reader TIME [fifo=N]       reads packets, each in so long
 //	at TIME frames NIC N
@@ -138,6 +140,8 @@ func playMode(t *testing.T, scenario string, mode sim.Mode) *played {
 			switch e.Point {
 			case trace.IRQHandlerExit:
 				return false
+			case trace.NAPIGROReceiveExit, trace.NAPIGROFragsExit:
+				return false // says what the delivery shows
 			case trace.NetifReceiveSKB, trace.NAPIGROReceiveEntry, trace.NAPIGROFragsEntry:
 				return pl.frames && e.At < pl.to
 			}
@@ -173,10 +177,17 @@ func (pl *player) command(w []string) {
 		var gc *gro.Config
 		if slices.Contains(w, "gro") {
 			c := gro.DefaultConfig()
+			for _, word := range w {
+				if table, ok := strings.CutPrefix(word, "table="); ok {
+					c = must(gro.ForVersion(table, "none"))
+				}
+			}
 			gc = &c
 		}
 		d := pl.build().nic(w[1], gc, 0)
-		d.frags, d.noMask, d.xdp = slices.Contains(w, "frags"), slices.Contains(w, "nomask"), slices.Contains(w, "xdp")
+		for _, word := range w[2:] {
+			pl.option(d, word)
+		}
 	case "task":
 		pl.task(w)
 	case "at":
@@ -188,11 +199,42 @@ func (pl *player) command(w []string) {
 	}
 }
 
+// option sets an option of a nic.
+func (pl *player) option(d *device, word string) {
+	switch key, value, _ := strings.Cut(word, "="); key {
+	case "gro", "table": // read before the nic is made
+	case "frags":
+		d.frags = true
+	case "nomask":
+		d.noMask = true
+	case "edge":
+		d.edge = true
+	case "xdp":
+		d.xdp = true
+	case "threaded":
+		if err := d.napi.SetThreaded(pl.r.sds[0], Threaded); err != nil {
+			panic(err)
+		}
+	case "flush":
+		d.napi.groFlushTimeout = duration(value)
+	case "defer":
+		d.napi.deferHardIRQs = must(strconv.Atoi(value))
+	default:
+		panic("unknown option " + word)
+	}
+}
+
 func (pl *player) set(group, key, value string) {
 	k, m := &pl.setup.kernel, &pl.setup.machine
 	switch group + " " + key {
 	case "kernel napi_schedule":
 		k.NAPISchedule = value
+	case "kernel napi_schedule_prep":
+		k.NAPISchedulePrep = value
+	case "kernel napi_complete":
+		k.NAPIComplete = value
+	case "kernel napi_threaded":
+		k.NAPIThreaded = value
 	case "kernel ksoftirqd":
 		k.Ksoftirqd = value
 	case "kernel gro_normal":

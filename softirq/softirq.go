@@ -46,10 +46,16 @@ func (sd *Softnet) RaiseTimer() { sd.raiseSoftirqIRQOff(Timer) }
 // Pending is local_softirq_pending() != 0.
 func (sd *Softnet) Pending() bool { return sd.pending != 0 }
 
-// InvokeSoftirq is invoke_softirq: irq_exit has found pending vectors. Interrupts
-// are off before and after.
+// InvokeSoftirq is invoke_softirq: irq_exit has found pending vectors. Where handlers are
+// forced into threads (threadirqs, and always on PREEMPT_RT) they are ksoftirqd's, unless a
+// local_bh_enable comes first; since v5.14 not before there is a ksoftirqd, which here is
+// always. Interrupts are off before and after.
 func (sd *Softnet) InvokeSoftirq() {
-	if !sd.b.ksoftirqd.Defer(sd) {
+	switch {
+	case sd.b.ksoftirqd.Defer(sd):
+	case sd.cfg.ForcedThreaded:
+		sd.wakeupSoftirqd()
+	default:
 		sd.handleSoftirqs(cpu.Softirq)
 	}
 }
@@ -68,17 +74,26 @@ func (sd *Softnet) DoSoftirq() {
 // exit and local_bh_enable whether or not ksoftirqd is running.
 func neverDefer(*Softnet) bool { return false }
 
-// deferWhileRunning: from v4.9 to v6.4 (4cd13c21b207) softirqs are left to a
-// ksoftirqd that is running or runnable, so that the scheduler shares the core fairly.
-// Pending HI and TASKLET vectors are an exception since v4.18 (3c53776e29f8).
+// deferAlways: from v4.9 to v4.17 (4cd13c21b207) softirqs are left to a ksoftirqd
+// that is running or runnable, so that the scheduler shares the core fairly.
+func deferAlways(sd *Softnet) bool { return sd.ksoftirqd.Runnable() }
+
+// deferWhileRunning: from v4.18 to v5.2 (3c53776e29f8) as deferAlways, but a pending HI or
+// TASKLET vector lets everything pending run.
 func deferWhileRunning(sd *Softnet) bool {
-	if sd.pending&(HI.bit()|Tasklet.bit()) != 0 {
-		return false
-	}
-	return sd.ksoftirqd.Runnable()
+	return sd.pending&(HI.bit()|Tasklet.bit()) == 0 && deferAlways(sd)
 }
 
-// handleSoftirqs is __do_softirq, called handle_softirqs since v6.12: passes over
+// deferUnlessParked: from v5.3 to v6.4 (1342d8080f61) as deferWhileRunning, but a
+// ksoftirqd that has been told to park does not count as running.
+func deferUnlessParked(sd *Softnet) bool { return !sd.parked && deferWhileRunning(sd) }
+
+// Park is kthread_park of ksoftirqd, and with false kthread_unpark: CPU hotplug tells it
+// to park before its core goes. It still serves what is pending.
+func (sd *Softnet) Park(parked bool) { sd.parked = parked }
+
+// handleSoftirqs is __do_softirq, called handle_softirqs in the v6.12 tree and in
+// v6.1.192: passes over
 // the pending vectors until none is left, or until ten passes, two milliseconds in
 // jiffies or a due task switch end it; then ksoftirqd gets the rest. Interrupts
 // are off before and after, and on while vectors run. x is what the time is charged to.
@@ -115,19 +130,19 @@ func (sd *Softnet) runPending() {
 		if pending&v.bit() == 0 {
 			continue
 		}
-		if sd.actions[v] == nil {
-			panic(fmt.Sprintf("softirq: vector %d raised without a handler", v))
-		}
 		sd.stats.Softirqs[v]++
 		sd.tracePoint(trace.SoftirqEntry, int64(v))
-		sd.actions[v]()
+		if action := sd.actions[v]; action != nil {
+			action()
+		}
 		sd.tracePoint(trace.SoftirqExit, int64(v))
 	}
 	c.IRQDisable()
 }
 
 // wakeupSoftirqd is wakeup_softirqd. Waking a ksoftirqd that is running or
-// runnable does nothing, in every version.
+// runnable does nothing: up to v5.12 the function looks at its state, since v5.14 it
+// leaves that to the wakeup.
 func (sd *Softnet) wakeupSoftirqd() {
 	if !sd.ksoftirqd.Runnable() {
 		sd.stats.KsoftirqdWakeups++

@@ -50,9 +50,14 @@ type Softnet struct {
 
 	pending   uint32
 	ksoftirqd *cpu.Task
+	parked    bool // ksoftirqd has been told to park
 
-	pollList      napiList
-	inNetRXAction bool
+	tasklets, hiTasklets taskletList
+
+	pollList           napiList
+	inNetRXAction      bool
+	inNAPIThreadedPoll bool
+	afterThreadedPoll  func() // what a NAPI thread does behind each poll, softirqs off (v6.4)
 
 	stats Stats
 }
@@ -89,6 +94,8 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	}
 	sd := &Softnet{core: c, cfg: cfg, b: b, stack: stack, skbs: skbs}
 	sd.actions[Timer] = c.RunTimers
+	sd.actions[HI] = func() { sd.taskletAction(&sd.hiTasklets) }
+	sd.actions[Tasklet] = func() { sd.taskletAction(&sd.tasklets) }
 	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd); sd.heads.On(c).EndOfNetRX() }
 	sd.actions[HRTimer] = c.RunSoftHRTimers
 	c.SetHRTimerSoftirq(func() { sd.raiseSoftirqIRQOff(HRTimer) })
@@ -113,5 +120,6 @@ func (sd *Softnet) Ksoftirqd() *cpu.Task { return sd.ksoftirqd }
 // Stats returns the counters; they keep moving.
 func (sd *Softnet) Stats() *Stats { return &sd.stats }
 
-// OpenSoftirq is open_softirq: it installs the handler of a vector.
+// OpenSoftirq is open_softirq: it installs the handler of a vector. A vector that has
+// none does nothing when it is raised.
 func (sd *Softnet) OpenSoftirq(v Vector, action func()) { sd.actions[v] = action }

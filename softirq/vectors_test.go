@@ -48,7 +48,25 @@ var vectors = map[string]func(*testing.T, *played){
 		same(t, "polls", runLengths(p.r.devs[0].polls), "64 0")
 		inOrder(t, p.tell(), "segments 45", "napi_poll: eth0 work 64", "softirq_exit", "softirq_entry", "segments 19", "work 0")
 	},
-	"s5_missed_always_raise":           func(t *testing.T, p *played) { missed(t, p, 2, 2) },
+	"s5_missed_always_raise": func(t *testing.T, p *played) { missed(t, p, 2, 2) },
+	"s6_lost_and_fired_again": func(t *testing.T, p *played) {
+		d := p.r.devs[0]
+		same(t, "MISSED", d.napi.Stats().Missed, 0)
+		same(t, "polls", runLengths(d.polls), "1x2")
+		same(t, "interrupts: the first, the lost one, that after the unmask", d.interrupts, 3)
+		same(t, "unmasks", d.unmasks, 2)
+		inOrder(t, p.tell(), "h irq_handler_entry", "h softirq_raise", "H irq_handler_entry", "unmasked", "H irq_handler_entry",
+			"H softirq_raise", "napi_poll: eth0 work 1", "softirq_exit", "napi_poll: eth0 work 1", "softirq_exit")
+	},
+	"s7_deferred_interrupts": func(t *testing.T, p *played) {
+		d := p.r.devs[0]
+		same(t, "polls", runLengths(d.polls), "5 0x2")
+		same(t, "interrupts", d.interrupts, 1)
+		same(t, "raises", times(p, trace.SoftirqRaise), []sim.Time{10800, 34900, 57000})
+		same(t, "unmasked", times(p, note), []sim.Time{59300})
+		s := d.napi.Stats()
+		same(t, "completions, deferrals, polls by the timer", []int64{s.Completed, s.Deferred, s.Watchdog}, []int64{1, 2, 2})
+	},
 	"s5_missed_skip_in_net_rx_action":  func(t *testing.T, p *played) { missed(t, p, 1, 1) },
 	"s8_rounds_skip_in_net_rx_action":  func(t *testing.T, p *played) { restarting(t, p) },
 	"s8_rounds_clear_flag_always":      func(t *testing.T, p *played) { restarting(t, p) },
@@ -84,19 +102,19 @@ var vectors = map[string]func(*testing.T, *played){
 		_, after := p.cut("==> ksoftirqd/0")
 		same(t, "softirqs in ksoftirqd", count(after, "softirq_entry"), 0)
 	},
-	"p1_order_of_completion": func(t *testing.T, p *played) {
+	"pitfall01_order_of_completion": func(t *testing.T, p *played) {
 		inOrder(t, p.tell(), "UDP segments 1", "TCP segments 3", "Ns sched_wakeup: reader", "eth0 unmasked", "H irq_handler_entry: 24",
 			"H softirq_raise: NET_RX", "napi_poll: eth0 work 4", "softirq_exit", "sched_wakeup: ksoftirqd/0", "==> reader", "==> ksoftirqd/0")
 		interruptBeforePollLine(t, p)
 	},
-	"p9_pending_bits_survive": func(t *testing.T, p *played) {
+	"pitfall09_pending_bits_survive": func(t *testing.T, p *played) {
 		_, after := p.cut("25 eth1")
 		inline, ksoftirqd := split(after, "==> ksoftirqd/0")
 		same(t, "rounds run by the exit of eth1's interrupt", count(inline, "napi_poll: eth0 work 3"), 5)
 		same(t, "softirqs in ksoftirqd", count(ksoftirqd, "softirq_entry"), 0)
 		same(t, "invocations", p.stats.Invocations, 2)
 	},
-	"p24_need_resched_does_not_cut_a_pass": func(t *testing.T, p *played) {
+	"pitfall24_need_resched_does_not_cut_a_pass": func(t *testing.T, p *played) {
 		inline, ksoftirqd := p.cut("sched_wakeup: ksoftirqd/0")
 		inOrder(t, inline, "Ns sched_wakeup: reader", "eth0 work 64", "eth1 work 64", "NH softirq_raise: TASKLET", "eth2 work 64", "eth3 work 64", "softirq_exit")
 		same(t, "passes before ksoftirqd", count(inline, "softirq_entry"), 1)
@@ -135,6 +153,16 @@ var vectors = map[string]func(*testing.T, *played){
 		inOrder(t, p.tell(), "UDP segments 1", "TCP segments 45", "napi_gro_receive_entry", "UDP segments 1")
 		same(t, "skbs", runLengths(p.r.stack.segs), "1x2 45 1")
 		same(t, "lists", p.r.stack.lists, 2)
+	},
+	"g9_v5.4.0_superframe_overtakes": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "2 1")
+		same(t, "lists", p.r.stack.lists, 1)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2", "TCP segments 1", "eth0 unmasked")
+	},
+	"g9_v5.3_one_by_one": func(t *testing.T, p *played) {
+		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")
+		same(t, "lists", p.r.stack.lists, 0)
+		inOrder(t, p.tell(), "napi_gro_frags_entry", "TCP segments 1", "napi_gro_frags_entry", "napi_gro_frags_entry", "TCP segments 2")
 	},
 	"g9_v5.5_order_kept": func(t *testing.T, p *played) {
 		same(t, "skbs", runLengths(p.r.stack.segs), "1 2")
@@ -233,9 +261,12 @@ func interruptBeforePollLine(t *testing.T, p *played) {
 }
 
 // pollTimes returns the instants of the napi_poll lines, in nanoseconds.
-func pollTimes(p *played) (all []sim.Time) {
+func pollTimes(p *played) []sim.Time { return times(p, trace.NAPIPoll) }
+
+// times returns the instants of the events of a point, in nanoseconds.
+func times(p *played, point trace.Point) (all []sim.Time) {
 	for i := range p.events {
-		if p.events[i].Point == trace.NAPIPoll {
+		if p.events[i].Point == point {
 			all = append(all, p.events[i].At/sim.Nanosecond)
 		}
 	}

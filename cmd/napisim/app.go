@@ -95,7 +95,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.noColor, "no-color", false, "no colour, as with NO_COLOR=1 or TERM=dumb")
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(a.runCommand(), a.compareCommand(), a.checkCommand(), a.listCommand(),
-		a.explainCommand(), a.traceCommand(), a.schemaCommand(), a.versionCommand())
+		a.explainCommand(), a.conformCommand(), a.diffCommand(), a.bisectCommand(), a.traceCommand(), a.schemaCommand(), a.versionCommand())
 	return root
 }
 

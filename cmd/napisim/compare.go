@@ -52,7 +52,7 @@ type outcome struct {
 func (a *app) compareCommand() *cobra.Command {
 	var c comparing
 	cmd := &cobra.Command{
-		Use:   "compare {SCENARIO --vary PATH=A,B | [LABEL=]FILE...}",
+		Use:   "compare {SCENARIO --vary PATH=A,B | SCENARIO --kernel A,B | [LABEL=]FILE...}",
 		Short: "Compare variants of a scenario, or stored results",
 		Long: "Compare variants of a scenario, or results that were stored with run.\n\n" +
 			"The first variant is the base. All variants are run with the same seeds and so meet\n" +
@@ -60,7 +60,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"their 95 % interval, the change, and how likely it is by chance. Where the scenario\n" +
 			"has published figures they stand beside the simulated ones.\n\n" +
 			"A FILE is a result in JSON, or - for standard input.",
-		Example: "  napisim compare quickstart --vary kernel.preset=v6.3,v6.4\n" +
+		Example: "  napisim compare quickstart --kernel v6.3,v6.4\n" +
 			"  napisim compare quickstart --vary hz=100,1000 --vary preempt=none,full --out out\n" +
 			"  napisim compare before=a.json after=b.json --fail-on 'goodput worse 2%'",
 		Args:              arguments(1, -1, "a SCENARIO and --vary, or result files"),
@@ -72,7 +72,8 @@ func (a *app) compareCommand() *cobra.Command {
 		if err := errors.Join(c.parseRules(), c.checkFigure()); err != nil {
 			return err
 		}
-		if len(c.vary) > 0 {
+		c.splitKernels()
+		if len(c.vary) > 0 || len(c.kernels) > 0 {
 			return a.compareVariants(&c, args)
 		}
 		return a.compareFiles(&c, args)
@@ -85,6 +86,7 @@ type comparing struct {
 	request
 	cmd      *cobra.Command
 	vary     []string
+	kernels  []string // of --kernel, if it names several: the first axis
 	failOn   []string
 	rules    []compare.Rule // what failOn says
 	parallel *number
@@ -96,6 +98,7 @@ type comparing struct {
 func (c *comparing) flags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&c.vary, "vary", nil, "`PATH=A,B` to take the values of in turn (repeatable: every combination)")
 	c.request.flags(a, cmd)
+	cmd.Flags().Lookup("kernel").Usage = "the kernel preset, or several to compare: `NAME,...` is short for --vary kernel.preset=NAME,..."
 	c.runsFlag(cmd, fmt.Sprintf("the number of runs of each variant (default: that of the scenario if above 1, else %d)", defaultRuns))
 	c.parallel = parallelFlag(cmd)
 	c.format = outputFlag(cmd, "text", "json", "csv")
@@ -104,6 +107,13 @@ func (c *comparing) flags(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&c.failOn, "fail-on", nil, "`RULE` that makes the command exit with 5, such as 'goodput worse 2%' (repeatable)")
 	complete(cmd, "vary", a.completeVary)
 	complete(cmd, "fail-on", completeRule)
+}
+
+// splitKernels makes an axis of several kernels; a single one is that of all variants.
+func (c *comparing) splitKernels() {
+	if strings.Contains(c.kernel, ",") {
+		c.kernels, c.kernel = strings.Split(c.kernel, ","), ""
+	}
 }
 
 // parseRules reads the rules of --fail-on.

@@ -35,8 +35,31 @@ func (a *app) completeScenario(*cobra.Command, []string, string) ([]string, cobr
 	return described(a.loader.Scenarios()), cobra.ShellCompDirectiveDefault
 }
 
-func (a *app) completeKernel(*cobra.Command, []string, string) []string {
-	return described(a.loader.Presets())
+// completeKernel offers presets; after a comma, for compare, further ones.
+func (a *app) completeKernel(_ *cobra.Command, _ []string, typed string) []string {
+	comma := strings.LastIndexByte(typed, ',')
+	if comma < 0 {
+		return described(a.loader.Presets())
+	}
+	var lists []string
+	for _, name := range entryNames(a.loader.Presets()) {
+		if !slices.Contains(strings.Split(typed, ","), name) {
+			lists = append(lists, typed[:comma+1]+name)
+		}
+	}
+	return lists
+}
+
+// completeKernels offers the presets that were not typed yet.
+func (a *app) completeKernels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	offered := slices.DeleteFunc(described(a.loader.Presets()), func(line string) bool {
+		name, _, _ := strings.Cut(line, "\t")
+		return slices.Contains(args, name)
+	})
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return offered, cobra.ShellCompDirectiveDefault
 }
 
 // described returns entries in the form in which shells show descriptions.
@@ -72,8 +95,16 @@ func completeRule(*cobra.Command, []string, string) []string {
 	return rules
 }
 
-func completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := spec.Paths()
+func completeMetric(*cobra.Command, []string, string) []string {
+	var names []string
+	for _, d := range result.Definitions() {
+		names = append(names, d.Name+"\t"+d.Help)
+	}
+	return names
+}
+
+func (a *app) completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names := append(spec.Paths(), entryNames(a.loader.Presets())...)
 	for _, b := range behaviours.All() {
 		names = append(names, b.Name)
 	}

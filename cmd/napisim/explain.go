@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"napisim/cmd/napisim/exit"
 	"napisim/reports/result"
 	"napisim/scenarios/faults"
+	"napisim/scenarios/kerneldiff"
 	"napisim/scenarios/spec"
 	"napisim/scenarios/spec/behaviours"
 )
@@ -17,23 +20,28 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [PATH]",
-		Short: "Explain a field of scenarios, a behaviour or a metric",
-		Long: "Explain a field of scenarios by its path, a behaviour of kernels or a metric by its name.\n\n" +
+		Short: "Explain a field of scenarios, a behaviour, a kernel or a metric",
+		Long: "Explain a field of scenarios by its path, or a behaviour of kernels, a kernel preset or\n" +
+			"a metric by its name; a preset may also be a file.\n\n" +
 			"Names of interfaces, apps and traffic may be left out of a path, and so may its start\n" +
 			"where the rest is clear. Without a PATH, explain the scenario as a whole.",
 		Example: "  napisim explain nics.eth0.coalesce.rx-usecs\n" +
 			"  napisim explain rx-usecs\n" +
 			"  napisim explain kernel.behaviours.napi_schedule\n" +
+			"  napisim explain v6.4\n" +
 			"  napisim explain frames_per_interrupt",
 		Args:              arguments(0, 1, "one PATH"),
-		ValidArgsFunction: completeExplain,
+		ValidArgsFunction: a.completeExplain,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path := ""
 		if len(args) > 0 {
 			path = args[0]
 		}
-		explanation, err := explain(path)
+		explanation, err := a.explain(path)
+		if _, faulty := errors.AsType[faults.List](err); faulty {
+			return err // of the file of a preset
+		}
 		if err != nil {
 			return exit.With(exit.Usage, err)
 		}
@@ -43,18 +51,18 @@ func (a *app) explainCommand() *cobra.Command {
 	return cmd
 }
 
-// behavioursPath is where a scenario chooses behaviours.
-const behavioursPath = "kernel.behaviours."
-
 // explain returns what is known under a name.
-func explain(name string) (string, error) {
+func (a *app) explain(name string) (string, error) {
 	for _, b := range behaviours.All() {
-		if name == b.Name || name == behavioursPath+b.Name {
-			return explainBehaviour(b), nil
+		if name == b.Name || name == kerneldiff.BehavioursPath+b.Name {
+			return a.explainBehaviour(b)
 		}
 	}
 	if d, ok := result.Lookup(name); ok {
 		return explainMetric(d), nil
+	}
+	if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" || slices.Contains(entryNames(a.loader.Presets()), name) {
+		return a.explainPreset(name)
 	}
 	f, err := spec.Explain(name)
 	if err == nil {
@@ -62,9 +70,9 @@ func explain(name string) (string, error) {
 	}
 	switch paths := ending(name); len(paths) {
 	case 0:
-		return "", unexplained(name, err)
+		return "", a.unexplained(name, err)
 	case 1:
-		return explain(paths[0])
+		return a.explain(paths[0])
 	default:
 		return "", fmt.Errorf("%s could be any of %s", name, strings.Join(paths, ", "))
 	}
@@ -76,11 +84,11 @@ func ending(path string) []string {
 }
 
 // unexplained adds to the error for an unknown field what else could have been meant.
-func unexplained(name string, err error) error {
+func (a *app) unexplained(name string, err error) error {
 	if strings.Contains(err.Error(), "did you mean") {
 		return err
 	}
-	var names []string
+	names := entryNames(a.loader.Presets())
 	for _, b := range behaviours.All() {
 		names = append(names, b.Name)
 	}
@@ -90,19 +98,7 @@ func unexplained(name string, err error) error {
 	for _, path := range spec.Paths() {
 		names = append(names, path[strings.LastIndexByte(path, '.')+1:])
 	}
-	return fmt.Errorf("there is no field, behaviour or metric %q%s", name, suggestion(faults.Nearest(name, names), ""))
-}
-
-func explainBehaviour(b behaviours.Behaviour) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%s: a behaviour of kernels\n  %s\n", behavioursPath+b.Name, b.Doc)
-	for _, v := range b.Values {
-		fmt.Fprintf(&s, "\n  %s\n    %s\n    %-10s %s\n", v.Name, v.Doc, "releases", v.Versions)
-		if v.Commit != "" {
-			fmt.Fprintf(&s, "    %-10s %s\n", "commit", v.Commit)
-		}
-	}
-	return s.String()
+	return fmt.Errorf("there is no field, behaviour, kernel or metric %q%s", name, suggestion(faults.Nearest(name, names), ""))
 }
 
 func explainMetric(d result.Definition) string {

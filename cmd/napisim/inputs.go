@@ -23,14 +23,14 @@ type input struct {
 func (a *app) compareFiles(c *comparing, args []string) error {
 	for _, name := range []string{"set", "kernel", "seed", "runs", "parallel"} {
 		if c.cmd.Flags().Changed(name) {
-			return usage(c.cmd, "--%s is for scenarios that are run: give --vary, too", name)
+			return usage(c.cmd, "--%s is for scenarios that are run: give --vary or several kernels, too", name)
 		}
 	}
 	var inputs []input
 	for _, arg := range args {
 		in := parseInput(arg)
 		if in.path != standardInput && (!exists(in.path) && len(args) == 1 || strings.HasSuffix(in.path, ".yaml")) {
-			return usage(c.cmd, "what shall differ? Give --vary PATH=A,B for the scenario %s, or result files", arg)
+			return usage(c.cmd, "what shall differ? Give --vary PATH=A,B or --kernel A,B for the scenario %s, or result files", arg)
 		}
 		inputs = append(inputs, in)
 	}

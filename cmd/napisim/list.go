@@ -11,6 +11,7 @@ import (
 	"napisim/reports/text"
 	"napisim/scenarios"
 	"napisim/scenarios/faults"
+	"napisim/scenarios/kerneldiff"
 	"napisim/scenarios/spec"
 	"napisim/scenarios/spec/behaviours"
 )
@@ -18,14 +19,14 @@ import (
 // A catalogue is something that can be listed.
 type catalogue struct {
 	name, help string
-	rows       func(a *app) ([]string, [][]string, error)
+	rows       func(a *app, format *choice) ([]string, [][]string, error)
 }
 
 // catalogues returns what can be listed, in the order in which it is offered.
 func catalogues() []catalogue {
 	return []catalogue{
 		{"scenarios", "the scenarios of the library", shelf(spec.Loader.Scenarios)},
-		{"kernels", "the kernel presets, for --kernel", shelf(spec.Loader.Presets)},
+		{"kernels", "the kernel presets, for --kernel", (*app).listKernels},
 		{"behaviours", "where kernels differ, for kernel.behaviours", (*app).listBehaviours},
 		{"platforms", "the machines, for platform", shelf(spec.Loader.Platforms)},
 		{"metrics", "what a run measures, for --fail-on", (*app).listMetrics},
@@ -59,7 +60,7 @@ func (a *app) listCommand() *cobra.Command {
 			if c.name != args[0] {
 				continue
 			}
-			header, rows, err := c.rows(a)
+			header, rows, err := c.rows(a, format)
 			if err != nil {
 				return err
 			}
@@ -92,14 +93,14 @@ func (a *app) writeList(header []string, rows [][]string, format *choice) error 
 	}
 	t := text.Table{Rows: rows}
 	for i, name := range header {
-		t.Columns = append(t.Columns, text.Column{Name: name, Wrap: i == len(header)-1})
+		t.Columns = append(t.Columns, text.Column{Name: name, Wrap: i == len(header)-1 || strings.HasPrefix(name, "values")})
 	}
 	return t.Write(&a.out, f, a.style())
 }
 
 // shelf lists a part of the library.
-func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app) ([]string, [][]string, error) {
-	return func(a *app) ([]string, [][]string, error) {
+func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app, *choice) ([]string, [][]string, error) {
+	return func(a *app, _ *choice) ([]string, [][]string, error) {
 		all, err := entries(a.loader)
 		var rows [][]string
 		for _, e := range all {
@@ -109,47 +110,43 @@ func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app) ([]string
 	}
 }
 
-// listBehaviours lists every value of every behaviour with the presets that have it.
-func (a *app) listBehaviours() ([]string, [][]string, error) {
+// listKernels lists the presets with the version of Linux that they were read from.
+func (a *app) listKernels(*choice) ([]string, [][]string, error) {
 	entries, err := a.loader.Presets()
+	var rows [][]string
+	for _, e := range entries {
+		rows = append(rows, []string{e.Name, e.Version, e.Summary})
+	}
+	return []string{"name", "linux", "description"}, rows, err
+}
+
+// listBehaviours lists every value of every behaviour with the presets that have it. For
+// people that is a line for each behaviour, since explain tells what the values do.
+func (a *app) listBehaviours(format *choice) ([]string, [][]string, error) {
+	presets, err := kerneldiff.History(a.loader)
 	if err != nil {
 		return nil, nil, err
 	}
-	presets := make([]*spec.Preset, len(entries))
-	for i, e := range entries {
-		if presets[i], err = a.loader.Preset(e.Name); err != nil {
-			return nil, nil, err
-		}
-	}
-	var rows [][]string
+	var rows, brief [][]string
 	for _, b := range behaviours.All() {
+		var values []string
 		for _, v := range b.Values {
-			rows = append(rows, []string{b.Name, v.Name, having(presets, b.Name, v.Name), v.Doc})
+			having := kerneldiff.Having(presets, b.Name, v.Name)
+			rows = append(rows, []string{b.Name, v.Name, having, v.Doc})
+			if having == "" {
+				having = "no preset"
+			}
+			values = append(values, v.Name+" ("+having+")")
 		}
+		brief = append(brief, []string{b.Name, strings.Join(values, ", "), b.Doc})
+	}
+	if format.value == "text" {
+		return []string{"behaviour", "values (presets)", "description"}, brief, nil
 	}
 	return []string{"behaviour", "value", "presets", "description"}, rows, nil
 }
 
-// having writes which presets have a value, as ranges of their order: "v4.8, v6.5-v6.18".
-func having(presets []*spec.Preset, behaviour, value string) string {
-	var ranges []string
-	for i := 0; i < len(presets); i++ {
-		first := i
-		for i < len(presets) && presets[i].Behaviours[behaviour] == value {
-			i++
-		}
-		switch i - first {
-		case 0:
-		case 1:
-			ranges = append(ranges, presets[first].Name)
-		default:
-			ranges = append(ranges, presets[first].Name+"-"+presets[i-1].Name)
-		}
-	}
-	return strings.Join(ranges, ", ")
-}
-
-func (a *app) listMetrics() ([]string, [][]string, error) {
+func (a *app) listMetrics(*choice) ([]string, [][]string, error) {
 	var rows [][]string
 	for _, d := range result.Definitions() {
 		rows = append(rows, []string{d.Name, d.Unit, direction(d.Better), d.Help})
@@ -165,7 +162,7 @@ func direction(b result.Better) string {
 	return string(b)
 }
 
-func (a *app) listPoints() ([]string, [][]string, error) {
+func (a *app) listPoints(*choice) ([]string, [][]string, error) {
 	var rows [][]string
 	for _, name := range pointNames() {
 		rows = append(rows, []string{name, pointHelp[name]})
@@ -193,6 +190,7 @@ var pointHelp = map[string]string{
 	"netif_receive_skb":      "a packet is handed to the stack",
 	"net_dev_xmit":           "a packet was handed to the driver",
 	"napi_gro_receive_entry": "a packet enters GRO",
+	"napi_gro_receive_exit":  "what GRO made of a packet: 0, 1 merged, 2 held, 3 normal",
 	"kfree_skb":              "a packet is dropped, with the reason",
 	"sched_switch":           "a CPU switches tasks",
 	"sched_wakeup":           "a task became runnable",

@@ -45,15 +45,20 @@ type request struct {
 // A setting is an assignment, and the flag that it comes from if that is not --set.
 type setting struct{ assignment, flag string }
 
-// flags adds the flags that every command has which loads a scenario to run it.
+// flags adds the flags that a command has which loads a scenario to run it.
 func (r *request) flags(a *app, cmd *cobra.Command) {
+	r.setFlags(a, cmd)
+	cmd.Flags().StringVar(&r.kernel, "kernel", "", "the kernel preset, short for --set kernel.preset=`NAME`")
+	complete(cmd, "kernel", a.completeKernel)
+}
+
+// setFlags adds those that do not choose the kernel.
+func (r *request) setFlags(a *app, cmd *cobra.Command) {
 	r.seed = number{value: 1, max: 1<<64 - 1}
 	cmd.Flags().StringArrayVar(&r.sets, "set", nil, "`PATH=VALUE` to set in the scenario, such as nics.eth0.rings.rx=256 (repeatable)")
-	cmd.Flags().StringVar(&r.kernel, "kernel", "", "the kernel preset, short for --set kernel.preset=`NAME`")
 	cmd.Flags().Var(&r.seed, "seed", "the seed of the first run (default: that of the scenario)")
 	cmd.Flags().Lookup("seed").DefValue = ""
 	complete(cmd, "set", a.completeSet)
-	complete(cmd, "kernel", a.completeKernel)
 }
 
 // runsFlag adds the number of runs.
@@ -61,6 +66,14 @@ func (r *request) runsFlag(cmd *cobra.Command, help string) {
 	r.runs = number{value: minRuns, min: minRuns, max: maxRuns}
 	cmd.Flags().Var(&r.runs, "runs", help)
 	cmd.Flags().Lookup("runs").DefValue = "" // the scenario has a say
+}
+
+// oneKernel refuses a list of kernels, which only compare can take.
+func (r *request) oneKernel(cmd *cobra.Command) error {
+	if strings.Contains(r.kernel, ",") {
+		return usage(cmd, "--kernel: %s takes one kernel; \"napisim compare %s --kernel %s\" compares several", cmd.Name(), r.name, r.kernel)
+	}
+	return nil
 }
 
 // parsed takes what only the parsed command knows.
@@ -77,7 +90,7 @@ func (r *request) settings(more ...setting) []setting {
 		all = append(all, setting{assignment: s})
 	}
 	if r.kernel != "" {
-		all = append(all, setting{"kernel.preset=" + r.kernel, "--kernel"})
+		all = append(all, setting{presetPath + "=" + r.kernel, "--kernel"})
 	}
 	if r.seeded {
 		all = append(all, setting{"seed=" + r.seed.String(), "--seed"})

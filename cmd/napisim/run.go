@@ -38,6 +38,9 @@ func (a *app) runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only print the scenario with all defaults, and an estimate of what it takes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.parsed(cmd, args[0])
+		if err := r.oneKernel(cmd); err != nil {
+			return err
+		}
 		if dry {
 			return a.dryRun(&r, format, parallel)
 		}

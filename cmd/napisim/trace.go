@@ -51,6 +51,9 @@ func (a *app) traceCommand() *cobra.Command {
 	complete(cmd, "points", completePoints)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.parsed(cmd, args[0])
+		if err := r.oneKernel(cmd); err != nil {
+			return err
+		}
 		points, err := w.parsePoints(cmd)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"napisim/cmd/napisim/exit"
 	"napisim/cmd/napisim/vary"
@@ -18,6 +19,9 @@ import (
 // enough for a difference of a few per cent, and for the half minute that one waits.
 const defaultRuns = 10
 
+// presetPath is where a scenario chooses its kernel.
+const presetPath = "kernel.preset"
+
 // A variant is a scenario with the label that tells it from the others.
 type variant struct {
 	label    string
@@ -27,7 +31,7 @@ type variant struct {
 // compareVariants runs the variants of a scenario and compares them.
 func (a *app) compareVariants(c *comparing, args []string) error {
 	if len(args) > 1 {
-		return usage(c.cmd, "--vary takes one SCENARIO, not also %q", args[1])
+		return usage(c.cmd, "compare takes one SCENARIO, not also %q", args[1])
 	}
 	if err := c.knownMetrics(); err != nil {
 		return err
@@ -86,6 +90,13 @@ func (a *app) finish(c *comparing, o outcome, dir *directory, files []file) erro
 // points returns the variants that --vary asks for.
 func (c *comparing) points() ([]vary.Point, error) {
 	var axes []vary.Axis
+	if len(c.kernels) > 0 {
+		axis, err := vary.Parse(presetPath + "=" + strings.Join(c.kernels, ","))
+		if err != nil {
+			return nil, usage(c.cmd, "--kernel: %v", err)
+		}
+		axes = append(axes, axis)
+	}
 	for _, text := range c.vary {
 		axis, err := vary.Parse(text)
 		if err != nil {
@@ -109,7 +120,11 @@ func (a *app) loadVariants(c *comparing, points []vary.Point) ([]variant, error)
 	for _, p := range points {
 		var more []setting
 		for _, set := range p.Sets {
-			more = append(more, setting{set, "--vary " + set})
+			flag := "--vary " + set
+			if kernel, ok := strings.CutPrefix(set, presetPath+"="); ok && len(c.kernels) > 0 {
+				flag = "--kernel " + kernel
+			}
+			more = append(more, setting{set, flag})
 		}
 		s, err := a.load(&c.request, more...)
 		if list, ok := errors.AsType[faults.List](err); ok {

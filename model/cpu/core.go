@@ -142,6 +142,9 @@ type Stats struct {
 	Ticks int64
 	// HRTimers counts expired high-resolution timers.
 	HRTimers int64
+	// IdlePending counts how often the core went idle with softirqs pending ("NOHZ
+	// tick-stop error").
+	IdlePending int64
 	// IPIs counts rescheduling interrupts taken.
 	IPIs int64
 }

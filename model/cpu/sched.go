@@ -176,13 +176,18 @@ func (c *Core) dequeueRT(t *Task) {
 }
 
 // idleLoop is the idle task: it stops the tick and waits for interrupts until
-// there is something to run.
+// there is something to run. With softirqs pending, which nobody has been told of, the tick
+// goes on, as can_stop_idle_tick has it: its exit runs them.
 func (c *Core) idleLoop() {
 	c.restartTick()
 	for {
 		for !c.needResched {
 			c.ctx = Idle
-			c.stopTick()
+			if c.soft == nil || !c.soft.Pending() {
+				c.stopTick()
+			} else {
+				c.stats.IdlePending++
+			}
 			c.park(idling)
 			c.deliver()
 		}

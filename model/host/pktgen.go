@@ -7,7 +7,7 @@ import (
 
 // PktgenConfig describes what pktgen sends (net/core/pktgen.c; the same in v6.1 and v6.12).
 type PktgenConfig struct {
-	// Start is when the thread begins.
+	// Start is when the thread begins; at 0 it begins when it is first woken.
 	Start sim.Time
 	// Count is how many frames it sends, Burst how many with one doorbell.
 	Count, Burst int
@@ -22,24 +22,32 @@ type PktgenConfig struct {
 // SpinLimit is the wait that pktgen spends looking at the clock; it sleeps for longer ones.
 const SpinLimit = 100 * sim.Microsecond
 
-// Pktgen is the body of a pktgen thread. xmit sends n frames with one doorbell; it is
-// called with softirqs off.
-func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int)) func(*cpu.Task) {
+// Pktgen is the body of a pktgen thread. xmit sends up to n frames with one doorbell and
+// returns how many the device has taken; it is called with softirqs off. A device that
+// takes none is asked again.
+func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int) int) func(*cpu.Task) {
 	return func(t *cpu.Task) {
 		c := t.Core()
-		t.SleepUntil(cfg.Start)
-		next, first := cfg.Start, true
+		if cfg.Start > 0 {
+			t.SleepUntil(cfg.Start)
+		}
+		c.Look()
+		next, first, ok := c.Now(), true, true
 		for sent := 0; sent < cfg.Count; {
-			c.Work(cfg.Prepare)
+			if ok {
+				c.Work(cfg.Prepare)
+			}
 			if cfg.Delay > 0 && !first { // pktgen looks only once something was sent
 				spin(t, &cfg, next)
 				next += cfg.Delay
 			}
 			first = false
-			n := min(cfg.Burst, cfg.Count-sent)
 			c.BHDisable()
-			xmit(c, n)
+			n := xmit(c, min(cfg.Burst, cfg.Count-sent))
 			c.BHEnable()
+			if ok = n > 0; !ok {
+				c.Work(max(cfg.Look, 1))
+			}
 			sent += n
 			c.CondResched()
 		}

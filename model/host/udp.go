@@ -12,6 +12,8 @@ type UDPConfig struct {
 	// RcvBuf is sk_rcvbuf in bytes of truesize: net.core.rmem_default, or twice the
 	// value given to SO_RCVBUF.
 	RcvBuf int
+	// GRO is UDP_GRO (v5.0): the socket takes merged datagrams as one.
+	GRO bool
 	// Rcvbuf and Wakeup name the udp_rcvbuf and udp_wakeup behaviours; empty means
 	// those of v6.1.
 	Rcvbuf, Wakeup string
@@ -81,8 +83,12 @@ func (s *UDPSock) Received() *Reception { return &s.Reception }
 
 // Receive is udp_rcv and __udp_enqueue_schedule_skb, sock_queue_rcv_skb up to v4.9: a
 // datagram is charged to the receive buffer or refused. It takes p over and runs in
-// softirq context.
+// softirq context. Merged datagrams that the socket cannot take as one come apart first.
 func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
+	if s.unexpectedGSO(p) {
+		s.receiveSegments(c, p)
+		return
+	}
 	c.Spend(model.StageUDPReceive)
 	c.Look()
 	s.markNAPI(p)

@@ -276,10 +276,10 @@ func (r *Receiver) BuildAck(now sim.Time, seg *model.Segment) {
 	r.ipid++
 	*seg = model.Segment{Frame: model.Frame{
 		Ack: r.rcvNxt, Window: uint32(wnd), TSVal: timestamp(now), TSEcr: r.tsRecent,
-		Flow: r.cfg.Flow, IPID: r.ipid, TTL: 64, Proto: model.TCP, Flags: model.ACK,
+		Flow: r.cfg.Flow, IPID: r.ipid, TTL: 64, Proto: model.TCP, Flags: model.ACK, IPv6: r.cfg.IPv6,
 	}}
 	r.sacks.fill(seg)
-	seg.Len = model.TCPFrameLen(sackOption(seg.SACKs))
+	seg.Len = seg.FrameLen(sackOption(seg.SACKs))
 	a := &r.ack
 	if a.quick > 0 {
 		if a.quick--; a.quick == 0 {

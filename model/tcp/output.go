@@ -277,7 +277,7 @@ func (s *Sender) transmit(now sim.Time, seq, end uint64, push bool) (leaves sim.
 	for seq < end {
 		n := min(end-seq, uint64(s.mss))
 		f.Seq, f.Payload = seq, int32(n)
-		f.Len = model.TCPFrameLen(f.Payload)
+		f.Len = f.FrameLen(f.Payload)
 		seq += n
 		if push && seq == end {
 			f.Flags |= model.PSH
@@ -296,7 +296,7 @@ func (s *Sender) frame(now sim.Time) model.Frame {
 	return model.Frame{
 		Ack: FirstSeq, Window: 65535, Hash: s.cfg.Hash,
 		TSVal: timestamp(now), TSEcr: s.tsRecent,
-		Flow: s.cfg.Flow, TOS: s.cfg.TOS, TTL: s.cfg.TTL, Proto: model.TCP, Flags: model.ACK,
+		Flow: s.cfg.Flow, TOS: s.cfg.TOS, TTL: s.cfg.TTL, Proto: model.TCP, Flags: model.ACK, IPv6: s.cfg.IPv6,
 	}
 }
 
@@ -358,7 +358,7 @@ func (s *Sender) probe() {
 		// As Linux, an empty segment below the window, which must be answered.
 		f := s.frame(now)
 		f.Seq = s.una - 1
-		f.Len = model.TCPFrameLen(0)
+		f.Len = f.FrameLen(0)
 		s.ipid++
 		f.IPID = s.ipid
 		s.wire.Offer(f, now)

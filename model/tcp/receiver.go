@@ -15,8 +15,9 @@ const FirstSeq uint64 = 1
 // ReceiverConfig describes the receive half of a socket. DefaultReceiverConfig
 // gives the values of a Linux 6.1 host.
 type ReceiverConfig struct {
-	// Flow is written into the acknowledgements.
+	// Flow is written into the acknowledgements, and whether they are of IPv6.
 	Flow model.FlowID
+	IPv6 bool
 	// MSS is the segment size that this end announced, without the timestamp
 	// option (tp->advmss): 1448 at an MTU of 1500.
 	MSS int

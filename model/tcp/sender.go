@@ -35,6 +35,8 @@ type SenderConfig struct {
 	Hash uint32
 	// TOS and TTL are written into every frame.
 	TOS, TTL uint8
+	// IPv6 sends packets of IPv6, whose headers are longer.
+	IPv6 bool
 	// MSS is the payload of a full segment in bytes, timestamp option deducted.
 	MSS int
 	// TSO is gso_max_size: the largest burst in bytes, headers included. 65536

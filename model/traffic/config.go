@@ -105,6 +105,8 @@ type Config struct {
 	Sizes []Size
 	// Flows is the number of flows; 0 means 1.
 	Flows int
+	// IPv6 sends datagrams over IPv6: the payload of a frame is 20 bytes shorter.
+	IPv6 bool
 	// FirstFlow is the number of the first flow; the others follow it.
 	FirstFlow model.FlowID
 	// Order says how flows take turns.

@@ -56,7 +56,7 @@ func New(cfg Config, seed uint64, name string) *Generator {
 		burst:    cfg.Start,
 		steady:   cfg.Gaps == Constant && cfg.Burst == 1 && len(cfg.Sizes) == 1,
 		period:   periodOf(cfg.Rate, cfg.Burst),
-		frame:    model.Frame{Proto: model.UDP, TTL: 64},
+		frame:    model.Frame{Proto: model.UDP, TTL: 64, IPv6: cfg.IPv6},
 		gapRand:  sim.NewRand(seed, name+"/gaps"),
 		sizeRand: sim.NewRand(seed, name+"/sizes"),
 		flowRand: sim.NewRand(seed, name+"/flows"),
@@ -143,7 +143,7 @@ func (g *Generator) drawSize() {
 		i = g.sizes.draw(g.sizeRand)
 	}
 	g.frame.Len = g.cfg.Sizes[i].Len
-	g.frame.Payload = g.frame.Len - model.EthernetHeader - model.IPv4Header - model.UDPHeader
+	g.frame.Payload = g.frame.Len - model.EthernetHeader - int32(g.frame.Headers())
 }
 
 // pick chooses the flow of the next frame.

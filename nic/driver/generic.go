@@ -23,11 +23,11 @@ type Generic struct {
 func NewGeneric(cfg Config, host Host, dev *nic.Device) *Generic {
 	d := &Generic{Netdev: newNetdev(cfg, host, dev)}
 	d.batch = min(refillBatch, d.rx.Size())
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX,
+	d.napi = d.addNAPI(softirq.NAPIConfig{
+		ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX,
 	})
-	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg) + 1, TXOnly: true, Poll: d.pollTX,
+	d.txNAPI = d.addNAPI(softirq.NAPIConfig{
+		ID: napiID(cfg) + 1, TXOnly: true, Poll: d.pollTX,
 	})
 	rx, tx := dev.RXVector(0), dev.TXVector(0)
 	d.connect(rx, cfg.RXCPU, cfg.RXIRQ, cfg.Name+"-rx-0", func(c *cpu.Core) { d.irqHandler(c, rx, d.napi) })

@@ -20,8 +20,8 @@ type LAN966x struct {
 // between RX and TX and latch events.
 func NewLAN966x(cfg Config, host Host, dev *nic.Device) *LAN966x {
 	d := &LAN966x{Netdev: newNetdev(cfg, host, dev), vector: dev.RXVector(0)}
-	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll,
+	d.napi = d.addNAPI(softirq.NAPIConfig{
+		ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll,
 	})
 	d.connect(d.vector, cfg.RXCPU, cfg.RXIRQ, "fdma", d.irqHandler)
 	return d

@@ -7,6 +7,7 @@ import (
 	"napisim/model/cpu"
 	"napisim/model/skbuff"
 	"napisim/nic"
+	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq"
 	"napisim/softirq/gro"
@@ -30,6 +31,13 @@ type Config struct {
 	// BuildSKB says that the driver allocates its skbs with build_skb, which does not draw
 	// on the cache of descriptors; otherwise it is one of the napi_alloc_skb family.
 	BuildSKB bool
+	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of
+	// the interface.
+	GROFlushTimeout sim.Time
+	DeferHardIRQs   int
+	// GROFrags lets the driver call napi_gro_frags: headers are copied into a head of the
+	// NAPI's own, the payload stays in a page fragment.
+	GROFrags bool
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
 	RXIRQ, TXIRQ int
 	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
@@ -69,6 +77,7 @@ type Netdev struct {
 	tx     *nic.TXRing
 	pool   *PagePool
 	napi   *softirq.NAPI // polls the receive ring
+	napis  []*softirq.NAPI
 	lines  []*cpu.Line
 	qdisc  qdisc
 	sent   int64
@@ -90,6 +99,26 @@ func newNetdev(cfg Config, host Host, dev *nic.Device) *Netdev {
 	owner := func() int { return d.napi.ListOwner() }
 	d.pool = NewPagePool(cfg.Pool, cfg.Buffer, host.Machine.Cores, owner)
 	return d
+}
+
+// addNAPI is netif_napi_add.
+func (d *Netdev) addNAPI(cfg softirq.NAPIConfig) *softirq.NAPI {
+	cfg.Name = d.cfg.Name
+	cfg.GROFlushTimeout, cfg.DeferHardIRQs = d.cfg.GROFlushTimeout, d.cfg.DeferHardIRQs
+	n := softirq.NewNAPI(cfg)
+	d.napis = append(d.napis, n)
+	return n
+}
+
+// SetThreaded is dev_set_threaded: the interface's NAPIs are polled by threads of their
+// own on the core of sd. It belongs to the construction of a run.
+func (d *Netdev) SetThreaded(sd *softirq.Softnet, how softirq.Threading) error {
+	for _, n := range d.napis {
+		if err := n.SetThreaded(sd, how); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Open posts the receive ring and enables the interrupts (ndo_open). It belongs to
@@ -195,8 +224,18 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
 	d.host.Heads.On(c).Alloc(!d.cfg.BuildSKB)
 	c.Spend(model.StageSKBBuild)
+	if d.cfg.GROFrags {
+		s.Frags = 1
+		s.Truesize = d.cfg.Buffer + groFragsHead
+		d.napi.GROFrags(s)
+		return
+	}
 	d.napi.GROReceive(s)
 }
+
+// groFragsHead is the truesize of the head that napi_get_frags allocates for headers: a
+// data area of 1 KiB and its descriptor.
+const groFragsHead = 1024 + model.SKBHead
 
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.

@@ -52,9 +52,13 @@ kernel.behaviours.ksoftirqd: one of the values
   Who runs the softirqs that are raised while ksoftirqd is runnable.
   inline: Whoever leaves an interrupt or a section with softirqs off runs them. (to 4.8
     and from 6.5)
-  defer_while_running: They wait until the scheduler runs ksoftirqd. (4.9 to 6.4)
+  defer_always: They wait until the scheduler runs ksoftirqd. (4.9 to 4.17)
+  defer_while_running: They wait, unless a tasklet is pending: then all that is pending
+    runs at once. (4.18 to 5.2)
+  defer_unless_parked: As defer_while_running, but they do not wait for a ksoftirqd that
+    is told to park, as when its CPU goes offline. (5.3 to 6.4)
   default    that of kernel.preset
-  values     inline, defer_while_running
+  values     inline, defer_always, defer_while_running, defer_unless_parked
 `},
 		{"nics.link", `
 nics.<name>.link: a mapping

@@ -18,6 +18,8 @@ type Kernel struct {
 	Preset string `yaml:"preset" required:"true"`
 	// The choices, by the name of the behaviour.
 	Behaviours map[string]string `yaml:"behaviours"`
+	// The number of fragments that an skb has room for. Kernels before 6.4 have 17.
+	MaxSKBFrags int `yaml:"max_skb_frags" default:"17" min:"17" max:"45" unit:"fragments" kernel:"CONFIG_MAX_SKB_FRAGS"`
 }
 
 // Preset is a kernel version as its choices and the settings it boots with.
@@ -41,8 +43,9 @@ type Preset struct {
 // unit in the kernel's documentation take the kernel's plain number or a value with a
 // unit. The defaults are those of Linux on 64-bit machines.
 type Sysctl struct {
-	// The number of packets that one net_rx_action may poll.
-	NetdevBudget int `yaml:"net.core.netdev_budget" default:"300" min:"1" max:"2147483647" unit:"packets" kernel:"sysctl net.core.netdev_budget"`
+	// The number of packets that one net_rx_action may poll. It is looked at after each poll,
+	// so that every run polls once, even with 0.
+	NetdevBudget int `yaml:"net.core.netdev_budget" default:"300" min:"0" max:"2147483647" unit:"packets" kernel:"sysctl net.core.netdev_budget"`
 	// The time that one net_rx_action may poll. It is compared with the tick counter, so
 	// that the real limit lies between one tick less and this.
 	NetdevBudgetUsecs unit.Duration `yaml:"net.core.netdev_budget_usecs" derived:"what the kernel chooses: see kernel.behaviours.netdev_budget_usecs" min:"1us" max:"2147s" bare:"us" kernel:"sysctl net.core.netdev_budget_usecs"`
@@ -76,16 +79,43 @@ const (
 	NAPISchedule = "napi_schedule"
 	AlwaysRaise  = "always_raise"
 	SkipRaise    = "skip_in_net_rx_action"
+	SkipAndWake  = "skip_and_wake"
 	ClearAlways  = "clear_flag_always"
+
+	NAPISchedulePrep = "napi_schedule_prep"
+	Lost             = "lost"
+	Missed           = "missed"
+
+	NAPIComplete  = "napi_complete"
+	AlwaysUnmask  = "always_unmask"
+	Hold          = "hold"
+	FlushOld      = "flush_old"
+	DeferHardIRQs = "defer_hard_irqs"
+
+	NAPIThreaded     = "napi_threaded"
+	NoThreads        = "none"
+	IfRunning        = "if_running"
+	AlwaysScheduled  = "always"
+	BusyPollingNAPIs = "busy_poll"
 
 	Ksoftirqd    = "ksoftirqd"
 	Inline       = "inline"
+	DeferAlways  = "defer_always"
 	DeferRunning = "defer_while_running"
+	DeferParking = "defer_unless_parked"
 
 	GRONormal       = "gro_normal"
 	FragsList       = "frags_list"
 	SKBList         = "skb_list"
 	SKBListSegments = "skb_list_segments"
+
+	GROTable   = "gro_table"
+	GROMaxSize = "gro_max_size"
+	UDPGRO     = "udp_gro"
+
+	IPList    = "ip_list"
+	NoHint    = "no_hint"
+	RouteHint = "route_hint"
 
 	PagePoolRecycle = "page_pool_recycle"
 	DriverOnly      = "driver_only"
@@ -100,6 +130,7 @@ const (
 	NetdevBudgetUsecs = "netdev_budget_usecs"
 	Fixed2000         = "fixed_2000"
 	TwoJiffies        = "two_jiffies"
+	AtLeastTwoJiffies = "at_least_two_jiffies"
 )
 
 // find returns the element of a table with a name; ok is false if there is none.

@@ -152,6 +152,9 @@ func (s *Scenario) complete(given strict.Positions, stem string) {
 		if !given.Has("nics." + name + ".irq.tx") {
 			nic.IRQ.TX = nic.IRQ.RX
 		}
+		if !given.Has("nics." + name + ".napi.thread_cpu") {
+			nic.NAPI.ThreadCPU = nic.IRQ.RX
+		}
 		if !given.Has("nics." + name + ".features.rx") {
 			nic.Features.RX = nic.Driver != DriverLAN966x
 		}
@@ -162,7 +165,7 @@ func (s *Scenario) complete(given strict.Positions, stem string) {
 	}
 	for name, t := range s.Traffic {
 		if nic, ok := s.NICs[t.NIC]; ok && t.Kind == TrafficTCP && t.MSS == 0 {
-			t.MSS = unit.Bytes(nic.MTU - ipv4Header - tcpHeader - tcpTimestamps)
+			t.MSS = unit.Bytes(nic.MTU - t.ipHeader() - tcpHeader - tcpTimestamps)
 			s.Traffic[name] = t
 		}
 	}

@@ -117,6 +117,47 @@ func (l Loader) Preset(name string) (*Preset, error) {
 	return p, nil
 }
 
+// A Lineage is where the choices of a kernel preset come from.
+type Lineage struct {
+	// Base is the preset below as it is named, "" if there is none, and Under what it
+	// amounts to.
+	Base  string
+	Under *Preset
+	// Files are those that the choices and settings come from, by path: the preset's own
+	// or that of a base.
+	Files map[string]string
+}
+
+// Lineage returns where the choices of a kernel preset come from. The error is as that of
+// Resolve.
+func (l Loader) Lineage(name string) (Lineage, error) {
+	var line Lineage
+	src, err := l.open(presetShelf, name, nil)
+	if err != nil {
+		return line, err
+	}
+	r := reader{Loader: l, sources: map[string]*source{}}
+	n := layers[Preset](&r, presetShelf, src, nil)
+	_, given, _ := strict.Decode[Preset](n)
+	own, _ := strict.Parse(src.name, src.text)
+	if err := r.found.Err(); err != nil {
+		return line, err
+	}
+	line.Files = map[string]string{}
+	for path, at := range given {
+		line.Files[path] = at.File
+	}
+	if line.Base, _ = own.Get("base").Text(); line.Base == "" {
+		return line, nil
+	}
+	below, err := l.open(presetShelf, line.Base, src)
+	if err != nil {
+		return line, err
+	}
+	line.Under, _ = r.preset(below)
+	return line, r.found.Err()
+}
+
 // preset reads a kernel preset, lays it over its bases, and returns the document of
 // that, too; nil where something is wrong.
 func (r *reader) preset(src *source) (*Preset, *strict.Node) {
@@ -275,12 +316,12 @@ func (l Loader) Scenarios() ([]Entry, error) { return l.list(scenarioShelf) }
 // Presets lists the kernel presets of the library, oldest first.
 func (l Loader) Presets() ([]Entry, error) {
 	all, err := l.list(presetShelf)
-	slices.SortStableFunc(all, func(a, b Entry) int { return compareVersions(a.Version, b.Version) })
+	slices.SortStableFunc(all, func(a, b Entry) int { return CompareVersions(a.Version, b.Version) })
 	return all, err
 }
 
-// compareVersions orders versions by the numbers in them: 5.4 before 5.12.
-func compareVersions(a, b string) int {
+// CompareVersions orders versions of Linux by the numbers in them: 5.4 before 5.12.
+func CompareVersions(a, b string) int {
 	return slices.Compare(versionNumbers(a), versionNumbers(b))
 }
 

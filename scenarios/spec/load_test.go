@@ -84,10 +84,17 @@ func full() *spec.Scenario {
 		},
 		Kernel: spec.Kernel{Preset: "new", Behaviours: map[string]string{
 			"napi_schedule":        "always_raise",
+			"napi_schedule_prep":   "missed",
+			"napi_complete":        "defer_hard_irqs",
+			"napi_threaded":        "if_running",
 			"ksoftirqd":            "inline",
 			"gro_normal":           "skb_list_segments",
 			"page_pool_recycle":    "direct_list_owner",
 			"netdev_budget_usecs":  "two_jiffies",
+			"gro_table":            "hash_merge_gso",
+			"gro_max_size":         "big_tcp",
+			"udp_gro":              "forward",
+			"ip_list":              "route_hint",
 			"skb_cache":            "unified",
 			"skb_defer_free":       "alloc_cpu",
 			"udp_rcvbuf":           "above_limit",
@@ -99,7 +106,7 @@ func full() *spec.Scenario {
 			"tcp_drs":              "growth",
 			"tcp_sack_compression": "after_three",
 			"tcp_win_scaling":      "adv_win_scale",
-		}},
+		}, MaxSKBFrags: 17},
 		HZ: 1000, Preempt: spec.PreemptFull, CPUs: 4,
 		Duration: 10 * unit.Second, Warmup: unit.Second, Seed: 7, Runs: 3,
 		NICs: map[string]spec.NIC{
@@ -109,6 +116,7 @@ func full() *spec.Scenario {
 				MTU:      1500,
 				Rings:    spec.Rings{RX: 512, TX: 256},
 				Coalesce: spec.Coalesce{RXUsecs: 20 * unit.Microsecond, RXFrames: 64, TXUsecs: 50 * unit.Microsecond},
+				NAPI:     spec.NAPI{Threaded: spec.ThreadedDisabled, ThreadCPU: 1},
 				IRQ:      spec.IRQ{RX: 1, TX: 1},
 				PagePool: spec.PagePool{Size: 1024},
 				XDP:      spec.XDPPass,
@@ -118,8 +126,11 @@ func full() *spec.Scenario {
 				Link:     spec.Link{Rate: 10 * unit.Gbps},
 				MTU:      9000,
 				Rings:    spec.Rings{RX: 512, TX: 512},
-				Features: spec.Features{GRO: true, RX: true},
+				NAPI:     spec.NAPI{Threaded: spec.ThreadedDisabled, ThreadCPU: 2},
+				Features: spec.Features{GRO: true, RX: true, RXGROList: true, RXUDPGROForwarding: true},
 				IRQ:      spec.IRQ{RX: 2, TX: 3},
+
+				GROMaxSize: 185000, GROIPv4MaxSize: 65536, GROFrags: true,
 				PagePool: spec.PagePool{Size: 512},
 				XDP:      spec.XDPPass,
 			},
@@ -131,7 +142,7 @@ func full() *spec.Scenario {
 		},
 		Apps: map[string]spec.App{
 			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Wait: spec.WaitRecv, Rcvbuf: unit.MiB},
-			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, Wait: spec.WaitRecv},
+			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, Wait: spec.WaitRecv, UDPGRO: true},
 			"hog":    {Kind: spec.AppCPUHog, CPU: 1},
 		},
 		Traffic: map[string]spec.Traffic{
@@ -140,8 +151,8 @@ func full() *spec.Scenario {
 				TSO: 32 * unit.KiB, MSS: 1000, Congestion: spec.CongestionReno, InitCwnd: 4,
 			},
 			"jumbo": {
-				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1,
-				TSO: 64 * unit.KiB, MSS: 9000 - 20 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
+				Kind: spec.TrafficTCP, NIC: "eth1", To: "reader", Flows: 1, IPv6: true,
+				TSO: 64 * unit.KiB, MSS: 9000 - 40 - 20 - 12, Congestion: spec.CongestionCubic, InitCwnd: 10,
 			},
 			"flood": {
 				Kind: spec.TrafficUDP, NIC: "eth0", To: "sink", Flows: 16, Size: 64,
@@ -186,6 +197,7 @@ func TestDefaults(t *testing.T) {
 		NICs: map[string]spec.NIC{"eth0": {
 			Driver: spec.DriverGeneric, Link: spec.Link{Rate: unit.Gbps}, MTU: 1500, Rings: spec.Rings{RX: 512, TX: 512},
 			Features: spec.Features{GRO: true, RX: true}, PagePool: spec.PagePool{Size: 512}, XDP: spec.XDPPass,
+			NAPI: spec.NAPI{Threaded: spec.ThreadedDisabled},
 		}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,

@@ -16,6 +16,16 @@ type NIC struct {
 	Coalesce Coalesce `yaml:"coalesce" kernel:"ethtool -C"`
 	// The offloads.
 	Features Features `yaml:"features" kernel:"ethtool -K"`
+	// How the kernel polls the card.
+	NAPI NAPI `yaml:"napi"`
+	// The bound of the packets that GRO makes, headers included: for IPv6, and up to 65536
+	// for IPv4 as well. 0 leaves the kernel its 65536.
+	GROMaxSize unit.Bytes `yaml:"gro_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_max_size"`
+	// The same bound for IPv4 alone.
+	GROIPv4MaxSize unit.Bytes `yaml:"gro_ipv4_max_size" default:"0B" max:"524280B" bare:"B" kernel:"ip link set gro_ipv4_max_size"`
+	// Whether the driver hands packets up by napi_gro_frags, with the payload in page
+	// fragments, as mlx4 and sfc do; otherwise by napi_gro_receive.
+	GROFrags bool `yaml:"gro_frags" default:"off" kernel:"napi_gro_frags"`
 	// Where the interrupts go.
 	IRQ IRQ `yaml:"irq"`
 	// The memory that frames are received into.
@@ -73,6 +83,45 @@ type Features struct {
 	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
 	// Whether the card verifies checksums of received packets; if not, the kernel does.
 	RX bool `yaml:"rx" derived:"on, but off for lan966x, whose driver offers none" kernel:"ethtool -K rx"`
+	// Whether GRO chains datagrams, and segments that are not for this host, for which no
+	// socket asked. A socket takes the chain apart again.
+	RXGROList bool `yaml:"rx-gro-list" default:"off" kernel:"ethtool -K rx-gro-list"`
+	// Whether GRO merges datagrams for which no socket was found. As long as no socket asked
+	// for merged datagrams, the kernel does not look for one.
+	RXUDPGROForwarding bool `yaml:"rx-udp-gro-forwarding" default:"off" kernel:"ethtool -K rx-udp-gro-forwarding"`
+}
+
+// NAPI is how the kernel polls a card: settings of the interface, and since v6.13 of each of
+// its NAPI instances, which are all alike here.
+type NAPI struct {
+	// The longest time that GRO holds packets after a poll, and the time after which a timer
+	// polls instead of a deferred interrupt; 0: GRO holds none, and no interrupt is deferred.
+	GROFlushTimeout unit.Duration `yaml:"gro_flush_timeout" default:"0s" max:"10s" bare:"ns" kernel:"/sys/class/net/IF/gro_flush_timeout"`
+	// The number of polls after one with work that leave the interrupt masked, if there is a
+	// gro_flush_timeout.
+	DeferHardIRQs int `yaml:"napi_defer_hard_irqs" default:"0" min:"0" max:"2147483647" unit:"polls" kernel:"/sys/class/net/IF/napi_defer_hard_irqs"`
+	// Whether each instance is polled by a thread of its own instead of the softirq, and
+	// whether that thread polls without a pause.
+	Threaded Threaded `yaml:"threaded" default:"disabled" kernel:"/sys/class/net/IF/threaded"`
+	// The CPU on which all threads of the card run. Linux lets them run anywhere unless taskset
+	// says otherwise; here they stay. Busy-polling threads of both directions share it in turns
+	// of the scheduler.
+	ThreadCPU int `yaml:"thread_cpu" derived:"that of irq.rx" min:"0" kernel:"taskset"`
+}
+
+// Threaded says who polls.
+type Threaded string
+
+// The ways to poll, by their names in netlink.
+const (
+	ThreadedDisabled Threaded = "disabled"
+	ThreadedEnabled  Threaded = "enabled"
+	ThreadedBusyPoll Threaded = "busy-poll"
+)
+
+// Values returns the ways that can be written.
+func (Threaded) Values() []string {
+	return []string{string(ThreadedDisabled), string(ThreadedEnabled), string(ThreadedBusyPoll)}
 }
 
 // IRQ says which CPU takes the interrupts.

@@ -46,9 +46,15 @@ platform:
 kernel:
   preset: new
   behaviours:
+    gro_max_size: big_tcp
     gro_normal: skb_list_segments
+    gro_table: hash_merge_gso
+    ip_list: route_hint
     ksoftirqd: inline
+    napi_complete: defer_hard_irqs
     napi_schedule: skip_in_net_rx_action
+    napi_schedule_prep: missed
+    napi_threaded: if_running
     netdev_budget_usecs: two_jiffies
     page_pool_recycle: direct_list_owner
     skb_cache: unified
@@ -60,8 +66,10 @@ kernel:
     tcp_drs: growth
     tcp_sack_compression: after_three
     tcp_win_scaling: adv_win_scale
+    udp_gro: forward
     udp_rcvbuf: above_limit
     udp_wakeup: every
+  max_skb_frags: 17
 hz: 250
 preempt: voluntary
 cpus: 1
@@ -87,6 +95,16 @@ nics:
     features:
       gro: on
       rx: on
+      rx-gro-list: off
+      rx-udp-gro-forwarding: off
+    napi:
+      gro_flush_timeout: 0s
+      napi_defer_hard_irqs: 0
+      threaded: disabled
+      thread_cpu: 0
+    gro_max_size: 0B
+    gro_ipv4_max_size: 0B
+    gro_frags: off
     irq:
       rx: 0
       tx: 0

@@ -17,6 +17,8 @@ const (
 	ethernetHeader = 14
 	ethernetFCS    = 4
 	ipv4Header     = 20
+	ipv6Header     = 40
+	udpHeader      = 8
 	tcpHeader      = 20
 	tcpTimestamps  = 12
 )
@@ -95,6 +97,11 @@ func (c *checker) cpu(path string, cpu int) {
 }
 
 func (c *checker) sysctl() {
+	if c.Kernel.Behaviours[NetdevBudgetUsecs] == AtLeastTwoJiffies && c.HZ > 0 {
+		if usecs := c.Sysctl.NetdevBudgetUsecs; usecs > 0 && usecs < twoTicks(c.HZ) {
+			c.fault("sysctl.net.core.netdev_budget_usecs", "%v is refused by the kernel: two ticks at hz %d are %v", usecs, c.HZ, twoTicks(c.HZ))
+		}
+	}
 	if rmem := c.Sysctl.TCPRmem; !slices.IsSorted(rmem[:]) {
 		c.fault("sysctl.net.ipv4.tcp_rmem", "%v, %v and %v do not ascend: they are the smallest, the initial and the largest buffer",
 			rmem[0], rmem[1], rmem[2])
@@ -111,6 +118,7 @@ func (c *checker) nic(path, name string, nic NIC) {
 	if len(name) > maxInterfaceName {
 		c.fault(path, "the name has %d letters, Linux allows %d", len(name), maxInterfaceName)
 	}
+	c.napi(path+".napi", nic.NAPI)
 	c.cpu(path+".irq.rx", nic.IRQ.RX)
 	if nic.Driver == DriverLAN966x && nic.IRQ.TX != nic.IRQ.RX {
 		c.fault(path+".irq.tx", "the driver %s has one vector: leave it out, or give it the CPU %d of irq.rx",
@@ -118,6 +126,22 @@ func (c *checker) nic(path, name string, nic NIC) {
 		return
 	}
 	c.cpu(path+".irq.tx", nic.IRQ.TX)
+}
+
+// napi checks that the kernel has the settings that a card's NAPI instances use.
+func (c *checker) napi(path string, n NAPI) {
+	c.cpu(path+".thread_cpu", n.ThreadCPU)
+	k := c.Kernel.Behaviours
+	if v := k[NAPIComplete]; n.DeferHardIRQs > 0 && v != DeferHardIRQs && v != "" {
+		c.fault(path+".napi_defer_hard_irqs", "the kernel has no such setting: kernel.behaviours.%s is %s, not %s", NAPIComplete, v, DeferHardIRQs)
+	}
+	v := k[NAPIThreaded]
+	switch {
+	case n.Threaded != ThreadedDisabled && v == NoThreads:
+		c.fault(path+".threaded", "the kernel has no such setting: kernel.behaviours.%s is %s", NAPIThreaded, v)
+	case n.Threaded == ThreadedBusyPoll && v != BusyPollingNAPIs && v != "":
+		c.fault(path+".threaded", "the threads of the kernel cannot: kernel.behaviours.%s is %s, not %s", NAPIThreaded, v, BusyPollingNAPIs)
+	}
 }
 
 func (c *checker) traffic(path string, t Traffic) {
@@ -135,13 +159,16 @@ func (c *checker) traffic(path string, t Traffic) {
 	}
 	switch t.Kind {
 	case TrafficTCP:
-		if most := unit.Bytes(nic.MTU - ipv4Header - tcpHeader); t.MSS > most {
-			c.fault(path+".mss", "%v is more than %v, what the MTU %d of %s leaves beside IPv4 and TCP", t.MSS, most, nic.MTU, t.NIC)
+		if most := unit.Bytes(nic.MTU - t.ipHeader() - tcpHeader); t.MSS > most {
+			c.fault(path+".mss", "%v is more than %v, what the MTU %d of %s leaves beside IP and TCP", t.MSS, most, nic.MTU, t.NIC)
 		}
 		if t.TSO < t.MSS {
 			c.fault(path+".tso", "%v is less than one segment: the mss is %v", t.TSO, t.MSS)
 		}
 	case TrafficUDP:
+		if least := unit.Bytes(ethernetHeader + ipv6Header + udpHeader + ethernetFCS); t.IPv6 && t.Size < least {
+			c.fault(path+".size", "%v is less than %v, the smallest frame of UDP over IPv6", t.Size, least)
+		}
 		if most := unit.Bytes(ethernetHeader + nic.MTU + ethernetFCS); t.Size > most {
 			c.fault(path+".size", "%v is more than %v, the largest frame with the MTU %d of %s", t.Size, most, nic.MTU, t.NIC)
 		}

@@ -20,6 +20,8 @@ type App struct {
 	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
 	// the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.
 	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
+	// Whether the task asks for merged datagrams, so that one read may return several.
+	UDPGRO bool `yaml:"udp_gro" default:"off" for:"udp-reader" kernel:"UDP_GRO"`
 }
 
 // AppKind says what a task does.
@@ -59,6 +61,8 @@ type Traffic struct {
 	To string `yaml:"to"`
 	// The number of flows: TCP connections, or UDP senders that take turns.
 	Flows int `yaml:"flows" default:"1" min:"1" max:"65536"`
+	// Whether the packets are of IPv6, whose header is 20 bytes longer than that of IPv4.
+	IPv6 bool `yaml:"ipv6" default:"off"`
 	// When the peer starts to send.
 	Start unit.Duration `yaml:"start" default:"0s"`
 
@@ -66,7 +70,7 @@ type Traffic struct {
 	// segment carries the PSH flag.
 	TSO unit.Bytes `yaml:"tso" default:"64KiB" max:"512KiB" for:"tcp" kernel:"gso_max_size"`
 	// The payload of a full segment.
-	MSS unit.Bytes `yaml:"mss" derived:"what the MTU leaves beside IPv4, TCP and timestamps: mtu - 52" min:"1B" max:"65535B" bare:"B" for:"tcp" kernel:"TCP_MAXSEG"`
+	MSS unit.Bytes `yaml:"mss" derived:"what the MTU leaves beside IP, TCP and timestamps: mtu - 52, or mtu - 72 with IPv6" min:"1B" max:"65535B" bare:"B" for:"tcp" kernel:"TCP_MAXSEG"`
 	// How the peer reacts to loss.
 	Congestion Congestion `yaml:"congestion" default:"cubic" for:"tcp" kernel:"net.ipv4.tcp_congestion_control"`
 	// The congestion window that a connection starts with.
@@ -89,6 +93,14 @@ const (
 
 // Values returns the kinds that can be written.
 func (TrafficKind) Values() []string { return []string{string(TrafficTCP), string(TrafficUDP)} }
+
+// ipHeader is the length of the IP header of the traffic's packets.
+func (t Traffic) ipHeader() int {
+	if t.IPv6 {
+		return ipv6Header
+	}
+	return ipv4Header
+}
 
 // reader returns the kind of app that reads the traffic.
 func (k TrafficKind) reader() AppKind {

@@ -37,6 +37,11 @@ const (
 	NAPIGROReceiveEntry
 	// NAPIGROFragsEntry is napi_gro_frags_entry: as NAPIGROReceiveEntry.
 	NAPIGROFragsEntry
+	// NAPIGROReceiveExit is napi_gro_receive_exit: A the result of GRO, by the kernel's
+	// number.
+	NAPIGROReceiveExit
+	// NAPIGROFragsExit is napi_gro_frags_exit: as NAPIGROReceiveExit.
+	NAPIGROFragsExit
 	// KfreeSKB is kfree_skb: A skb, B protocol, S location, T reason.
 	KfreeSKB
 	// SchedSwitch is sched_switch: the event's own task leaves; A its priority, T its

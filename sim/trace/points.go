@@ -20,6 +20,8 @@ var points = [numPoints]struct {
 	NetDevXmit:          {"net_dev_xmit", xmit},
 	NAPIGROReceiveEntry: {"napi_gro_receive_entry", groReceive},
 	NAPIGROFragsEntry:   {"napi_gro_frags_entry", groFrags},
+	NAPIGROReceiveExit:  {"napi_gro_receive_exit", groExit},
+	NAPIGROFragsExit:    {"napi_gro_frags_exit", groExit},
 	KfreeSKB:            {"kfree_skb", kfree},
 	SchedSwitch:         {"sched_switch", schedSwitch},
 	SchedWakeup:         {"sched_wakeup", wakeup},
@@ -132,3 +134,5 @@ func timerExpire(b []byte, e *Event) []byte {
 func missed(b []byte, e *Event) []byte {
 	return integer(integer(field(b, "dev=", e.S), " queue=", e.A), " frames=", e.B)
 }
+
+func groExit(b []byte, e *Event) []byte { return integer(b, "ret=", e.A) }

@@ -164,6 +164,8 @@ var arguments = [numPoints]map[string]func(e *Event) any{
 		"napi_id": func(e *Event) any { return fmt.Sprintf("0x%x", e.D) },
 	},
 	NAPIGROFragsEntry:  {"skbaddr": hexA, "len": b, "dev": s, "truesize": e, "data_len": b},
+	NAPIGROReceiveExit: {"ret": a},
+	NAPIGROFragsExit:   {"ret": a},
 	SchedSwitch:        {"prev_prio": a, "next_pid": b, "next_prio": c, "next_comm": s, "prev_state": tt},
 	SchedWakeup:        {"pid": a, "prio": b, "comm": s, "target_cpu": func(e *Event) any { return fmt.Sprintf("%03d", e.C) }},
 	SchedWaking:        {"pid": a, "prio": b, "comm": s},

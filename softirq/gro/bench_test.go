@@ -18,7 +18,9 @@ type poller struct {
 
 func newPoller() *poller {
 	p := &poller{}
-	p.table = gro.New(gro.DefaultConfig(), p)
+	c := gro.DefaultConfig()
+	c.FragList, c.Sockets = true, host{gro: true, tcp: true}
+	p.table = gro.New(c, p)
 	return p
 }
 
@@ -51,10 +53,21 @@ func traffic(flows int, payload int32) []model.Frame {
 	return frames
 }
 
+// datagrams is traffic of UDP.
+func datagrams(flows int) []model.Frame {
+	frames := traffic(flows, 1000)
+	for i := range frames {
+		frames[i].Proto, frames[i].Flags, frames[i].Len = model.UDP, 0, model.UDPFrameLen(1000)
+	}
+	return frames
+}
+
 var polls = []struct {
 	name   string
 	frames []model.Frame
 }{
+	{"UDP_GRO", datagrams(1)},
+	{"chained datagrams", datagrams(3)},
 	{"one flow", traffic(1, mss)},
 	{"four flows", traffic(4, mss)},
 	{"64 flows", traffic(64, mss)},

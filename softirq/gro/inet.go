@@ -9,15 +9,15 @@ import "napisim/model"
 type offload func(t *Table, list *groList, skb *groCB) int
 
 // inetOffloads is inet_offloads. A protocol without an entry is never aggregated.
-// UDP has none: Linux aggregates it only for sockets that ask for it (UDP_GRO) or
-// devices with NETIF_F_GRO_UDP_FWD or NETIF_F_GRO_FRAGLIST.
 var inetOffloads = [...]offload{
+	model.UDP: (*Table).udpGROReceive,
 	model.TCP: (*Table).tcpGROReceive,
 }
 
-// inetGROReceive is inet_gro_receive. Its tests of the header itself always pass
-// here. That of the total length would refuse padded frames, but the TCP headers
-// with timestamps exceed the shortest frame.
+// inetGROReceive is inet_gro_receive and ipv6_gro_receive. Their tests of the header
+// itself always pass here, but for that of the total length, which refuses padded
+// frames: udp_gro_receive repeats it, and TCP headers with timestamps exceed the
+// shortest frame.
 func (t *Table) inetGROReceive(list *groList, skb *groCB) int {
 	n := &skb.skb.Frame
 	var ops offload
@@ -30,29 +30,34 @@ func (t *Table) inetGROReceive(list *groList, skb *groCB) int {
 	}
 	for i := range list.held {
 		p := &list.held[i]
-		if f := &p.skb.Frame; f.Proto != n.Proto || f.Flow != n.Flow {
+		if f := &p.skb.Frame; f.Proto != n.Proto || f.Flow != n.Flow || f.IPv6 != n.IPv6 {
 			p.sameFlow = false
 		}
 	}
 	return ops(t, list, skb)
 }
 
-// inetGROFlush is inet_gro_flush: it tells whether the IP header of a packet keeps
-// it from joining p. Up to v6.9 inet_gro_receive made these tests and left the
-// answer to the transport step.
+// inetGROFlush is inet_gro_flush, and ipv6_gro_flush for IPv6: it tells whether the IP
+// header of a packet keeps it from joining p. Up to v6.9 inet_gro_receive made these
+// tests and left the answer to the transport step.
 //
 // The second packet decides whether the IP ID of a flow with DF counts segments or
-// stays constant, the two ways in which senders fill it.
-func inetGROFlush(p *groCB, n *model.Frame) Reason {
+// stays constant, the two ways in which senders fill it. Without DF an ID has to count:
+// fragments need it (up to v6.18).
+func (t *Table) inetGROFlush(p *groCB, n *model.Frame) Reason {
 	first := &p.skb.Frame
 	switch {
 	case n.TTL != first.TTL:
 		return FlushTTL
 	case n.TOS != first.TOS:
 		return FlushTOS
+	case n.IPv6:
+		return FlushNone
+	case n.NoDF != first.NoDF:
+		return FlushDF
 	}
 	offset := n.IPID - first.IPID
-	if p.skb.Segs == 1 && offset == 0 {
+	if p.skb.Segs == 1 && offset == 0 && (!n.NoDF || t.cfg.FixedIDWithoutDF) {
 		p.fixedID = true
 	}
 	expected := uint16(p.skb.Segs)

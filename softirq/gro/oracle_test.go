@@ -24,59 +24,109 @@ type oracle struct {
 // pile is one held superframe: its packets as they arrived, and the jiffy of the first.
 type pile struct {
 	born    int64
+	chain   bool // fraglist GRO: packets stay whole
 	packets []model.SKB
 }
+
+// tells is the Sockets of a host on which the flow's number decides: every second flow
+// has a socket, every fourth one that asked for merged datagrams.
+type tells struct{}
+
+func (tells) UDPSocket(flow model.FlowID) (found, gro bool) { return flow%2 == 0, flow%4 == 0 }
+func (tells) TCPEstablished(flow model.FlowID) bool         { return flow%2 == 0 }
 
 // sameFlow compares a packet with the first of the pile. Without it in its flow's
 // pile a packet neither merges nor completes anything.
 func (p pile) sameFlow(s model.SKB) bool {
 	a, b := p.packets[0].Frame, s.Frame
-	return a.Hash == b.Hash && a.Flow == b.Flow && a.Proto == b.Proto
+	return a.Hash == b.Hash && a.Flow == b.Flow && a.Proto == b.Proto && a.IPv6 == b.IPv6
+}
+
+// sameIP reports whether the IP headers of all are those of one superframe.
+func sameIP(cfg gro.Config, all []model.SKB) bool {
+	first := all[0].Frame
+	constant, counting, segs := all[0].Segs == 1 && (!first.NoDF || cfg.FixedIDWithoutDF), true, 0
+	for _, x := range all {
+		f := x.Frame
+		if f.TTL != first.TTL || f.TOS != first.TOS || !f.IPv6 && f.NoDF != first.NoDF {
+			return false
+		}
+		constant = constant && f.IPID == first.IPID
+		counting = counting && f.IPID == first.IPID+uint16(segs)
+		segs += x.Segs
+	}
+	return constant || counting || first.IPv6
 }
 
 // accepts reports whether the pile with s on top is still one superframe.
 func (p pile) accepts(cfg gro.Config, s model.SKB) bool {
 	all := append(slices.Clone(p.packets), s)
 	first := all[0].Frame
-	total, seq, segs := 0, first.Seq, 0
-	constant, counting := all[0].Segs == 1, true
+	total, segs := 0, 0
 	for _, x := range all {
-		f := x.Frame
-		if f.Seq != seq || f.Window != first.Window || f.Ack != first.Ack ||
-			f.TSVal != first.TSVal || f.TSEcr != first.TSEcr || f.TTL != first.TTL || f.TOS != first.TOS {
-			return false
-		}
-		constant = constant && f.IPID == first.IPID
-		counting = counting && f.IPID == first.IPID+uint16(segs)
-		seq += uint64(x.Payload)
 		total += x.Payload
 		segs += x.Segs
+	}
+	headers, limit := 20, cfg.MaxSize
+	if first.IPv6 {
+		headers, limit = 40, cfg.MaxSizeIPv6
+	}
+	if first.Proto == model.UDP {
+		headers, limit = headers+8, min(limit, 65536)
+	} else {
+		headers += 32
+	}
+	if p.chain {
+		total, limit = total+headers, 65536
+	}
+	if headers+total >= limit || s.Chained > 0 || !p.sameOwner(cfg, s) {
+		return false
+	}
+	if first.Proto == model.UDP {
+		return s.Segs == 1 && s.Payload <= int(first.Payload) && (cfg.UDP < gro.UDPTCPFragList || sameIP(cfg, all))
+	}
+	if p.chain && (segs > 64 || s.Frame.Flags != first.Flags) {
+		return false
+	}
+	return p.acceptsTCP(cfg, all) && sameIP(cfg, all)
+}
+
+// acceptsTCP is what the TCP headers say.
+func (p pile) acceptsTCP(cfg gro.Config, all []model.SKB) bool {
+	first, s := all[0].Frame, all[len(all)-1]
+	seq := first.Seq
+	for _, x := range all {
+		f := x.Frame
+		if f.Seq != seq || f.Window != first.Window || f.Ack != first.Ack || f.TSVal != first.TSVal || f.TSEcr != first.TSEcr {
+			return false
+		}
+		seq += uint64(x.Payload)
 	}
 	differ := (s.Frame.Flags ^ first.Flags) &^ (model.FIN | model.PSH)
 	if !cfg.MatchCWR {
 		differ &^= model.CWR
 	}
-	if differ != 0 || s.Frame.Flags&model.CWR != 0 || !constant && !counting {
+	if differ != 0 || s.Frame.Flags&model.CWR != 0 {
 		return false
 	}
-	if s.Segs > 1 && (cfg.GSO != gro.GSOMerge || s.Frame.Payload != first.Payload) || s.Chained > 0 {
-		return false
+	if s.Segs > 1 {
+		return cfg.GSO == gro.GSOMerge && s.Frame.Payload == first.Payload
 	}
-	if s.Segs == 1 && (s.Payload < 1 || s.Payload > int(first.Payload)) {
-		return false
-	}
+	return s.Payload >= 1 && s.Payload <= int(first.Payload)
+}
+
+// sameOwner reports whether the pages of s may join those of the pile.
+func (p pile) sameOwner(cfg gro.Config, s model.SKB) bool {
 	owner := model.PageReturner(nil)
 	for _, x := range p.packets {
-		if cfg.MatchRecycle || x.Pages > 0 {
+		if cfg.MatchRecycle && !p.chain || x.Pages > 0 {
 			owner = x.Pool
 			break
 		}
 	}
 	owned := slices.ContainsFunc(p.packets, func(x model.SKB) bool { return x.Pages > 0 })
-	if owner != s.Pool && (cfg.MatchRecycle || owned && s.Pages > 0) {
-		return false
-	}
-	return 20+32+total < cfg.MaxSize
+	strict := cfg.MatchRecycle && !p.chain || owned && s.Pages > 0
+	return owner == s.Pool || !strict
 }
 
 // ends reports whether s is the last of a burst whose segments have size bytes.
@@ -102,7 +152,7 @@ func (p pile) superframe(cfg gro.Config) model.SKB {
 		case x.Frags > 0:
 			n, freed = x.Frags, cfg.HeadTruesize
 		}
-		if last := len(room) - 1; n > 0 && room[last]+n <= cfg.MaxFrags {
+		if last := len(room) - 1; !p.chain && n > 0 && room[last]+n <= cfg.MaxFrags {
 			room[last] += n
 		} else {
 			room = append(room, x.Frags)
@@ -113,13 +163,16 @@ func (p pile) superframe(cfg gro.Config) model.SKB {
 		s.Segs += x.Segs
 		s.Pages += x.Pages
 		s.LastSeg = x.Payload - (x.Segs-1)*int(x.Frame.Payload)
-		s.Frame.Flags |= x.Frame.Flags & (model.FIN | model.PSH)
+		if s.Frame.Proto == model.TCP {
+			s.Frame.Flags |= x.Frame.Flags & (model.FIN | model.PSH)
+		}
 		s.Arrivals = append(s.Arrivals, x.Arrivals...)
 		if x.Pages > 0 {
 			s.Pool = x.Pool
 		}
 	}
 	s.Frags, s.Chained = room[0], len(room)-1
+	s.FragList = p.chain && len(p.packets) > 1
 	return s
 }
 
@@ -131,16 +184,44 @@ func (o *oracle) complete(i int) {
 	o.piles = slices.Delete(o.piles, i, i+1)
 }
 
+// chains reports whether the flow of s is chained, refuses whether it is neither chained
+// nor merged, or s cannot be. Such a packet leaves its flow alone.
+func (o *oracle) chains(s model.SKB) bool {
+	found, wanted := tells{}.UDPSocket(s.Frame.Flow)
+	if s.Frame.Proto == model.UDP {
+		return o.cfg.FragList && !wanted
+	}
+	return o.cfg.FragList && o.cfg.UDP == gro.UDPTCPFragList && !found
+}
+
+func (o *oracle) refuses(s model.SKB) bool {
+	if s.Segs > 1 && o.cfg.GSO == gro.GSOBypass || s.Chained > 0 && o.cfg.GSO == gro.GSOBypass {
+		return true
+	}
+	if s.Frame.Proto == model.TCP {
+		return false
+	}
+	found, wanted := tells{}.UDPSocket(s.Frame.Flow)
+	asked := o.cfg.UDP > gro.UDPNone && wanted || o.cfg.UDPForward && !found || o.chains(s)
+	headers := int32(14 + 20 + 8)
+	if s.Frame.IPv6 {
+		headers += 20
+	}
+	return !asked || s.Frame.NoCsum || s.Payload == 0 || s.Frame.Len > headers+s.Frame.Payload
+}
+
 // receive returns whether the packet is merged, held or normal.
 func (o *oracle) receive(s model.SKB, jiffy int64) string {
-	if s.Frame.Proto != model.TCP || s.Segs > 1 && o.cfg.GSO == gro.GSOBypass {
+	if o.refuses(s) {
 		return "normal"
 	}
-	pass := s.Segs > 1 && o.cfg.GSO != gro.GSOMerge || s.Chained > 0
+	tcp := s.Frame.Proto == model.TCP
+	pass := s.Segs > 1 && (!tcp || o.cfg.GSO != gro.GSOMerge) || s.Chained > 0
 	i := slices.IndexFunc(o.piles, func(p pile) bool { return p.sameFlow(s) })
 	if i >= 0 && o.piles[i].accepts(o.cfg, s) {
 		o.piles[i].packets = append(o.piles[i].packets, s)
-		if ends(s, o.piles[i].packets[0].Frame.Payload) {
+		mss := o.piles[i].packets[0].Frame.Payload
+		if tcp && ends(s, mss) || !tcp && (s.Payload < int(mss) || len(o.piles[i].packets) == 64) {
 			o.complete(i)
 		}
 		return "merged"
@@ -148,7 +229,7 @@ func (o *oracle) receive(s model.SKB, jiffy int64) string {
 	if i >= 0 {
 		o.complete(i)
 	}
-	if pass || ends(s, 1) {
+	if pass || tcp && ends(s, 1) {
 		return "normal"
 	}
 	inBucket := func(p pile) bool { return o.bucket(p.packets[0]) == o.bucket(s) }
@@ -161,7 +242,7 @@ func (o *oracle) receive(s model.SKB, jiffy int64) string {
 	if n == o.cfg.MaxSKBs {
 		o.complete(slices.IndexFunc(o.piles, inBucket))
 	}
-	o.piles = append(o.piles, pile{jiffy, []model.SKB{s}})
+	o.piles = append(o.piles, pile{jiffy, o.chains(s), []model.SKB{s}})
 	return "held"
 }
 
@@ -181,9 +262,9 @@ func (o *oracle) flush(oldOnly bool, jiffy int64) {
 
 // describe writes down everything that GRO decides about a completed skb.
 func describe(s *model.SKB) string {
-	return fmt.Sprintf("flow %d seq %d flags %08b segs %d payload %d last %d truesize %d pages %d frags %d+%d age %d pool %v: %v",
+	return fmt.Sprintf("flow %d seq %d flags %08b segs %d payload %d last %d truesize %d pages %d frags %d+%d list %v age %d pool %v: %v",
 		s.Frame.Flow, s.Frame.Seq, s.Frame.Flags, s.Segs, s.Payload, s.LastSeg, s.Truesize,
-		s.Pages, s.Frags, s.Chained, s.Age, s.Pool != nil, s.Arrivals)
+		s.Pages, s.Frags, s.Chained, s.FragList, s.Age, s.Pool != nil, s.Arrivals)
 }
 
 // recorder is the Completer of the table under test.
@@ -215,127 +296,6 @@ func (r *recorder) deliver(s *model.SKB) {
 	r.sum.add(s)
 }
 
-// seldom is true for a sixth of the draws if calm is 1, a thirtieth if it is 2, and
-// so on. It asks for the greatest number because rapid prefers small ones.
-func seldom(t *rapid.T, calm int, label string) bool {
-	for range calm {
-		if rapid.IntRange(0, 5).Draw(t, label) != 5 {
-			return false
-		}
-	}
-	return true
-}
-
-// drawConfig varies all that a Config may say, with limits that are reached soon.
-func drawConfig(t *rapid.T) gro.Config {
-	return gro.Config{
-		Buckets:      rapid.SampledFrom([]int{1, 2, 8}).Draw(t, "buckets"),
-		MaxSKBs:      rapid.IntRange(1, 8).Draw(t, "max skbs"),
-		MaxSize:      rapid.SampledFrom([]int{60, 500, 4000, 65536, 524280}).Draw(t, "max size"),
-		MaxFrags:     rapid.SampledFrom([]int{17, 18, 45}).Draw(t, "max frags"),
-		HeadTruesize: 1280,
-		GSO:          gro.GSORule(rapid.IntRange(0, 2).Draw(t, "gso")),
-		MatchRecycle: rapid.Bool().Draw(t, "match recycle"),
-		MatchCWR:     rapid.Bool().Draw(t, "match cwr"),
-	}
-}
-
-// sender is a flow that mostly behaves and sometimes does what ends a superframe.
-type sender struct {
-	*flow
-	mss    int32
-	idStep uint16
-	copied bool // headers are copied into a head of 1 KiB, the payload stays in pages
-	calm   int  // how seldom something is odd about a packet
-}
-
-func drawSenders(t *rapid.T, calm int) []*sender {
-	senders := make([]*sender, rapid.IntRange(1, 12).Draw(t, "flows"))
-	hashes := rapid.SampledFrom([]uint32{1, 3, 1 << 31}).Draw(t, "hashes")
-	for i := range senders {
-		f := newFlow(model.FlowID(i))
-		f.frame.Hash = uint32(i) % hashes
-		f.frame.IPID = 65530
-		senders[i] = &sender{
-			flow:   f,
-			mss:    rapid.SampledFrom([]int32{1, 90, 100, mss}).Draw(t, "mss"),
-			idStep: uint16(rapid.IntRange(0, 1).Draw(t, "id step")),
-			copied: rapid.Bool().Draw(t, "copied"),
-			calm:   calm,
-		}
-	}
-	return senders
-}
-
-// oddities are what a sender does now and then, to this packet or from the next on.
-var oddities = []func(f *sender, s *model.SKB){
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.PSH },
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.FIN },
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.CWR },
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.URG },
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.SYN },
-	func(_ *sender, s *model.SKB) { s.Frame.Flags |= model.RST },
-	func(f *sender, _ *model.SKB) { f.frame.Flags ^= model.ECE },
-	func(f *sender, _ *model.SKB) { f.frame.Window++ },
-	func(f *sender, _ *model.SKB) { f.frame.Ack += 10 },
-	func(f *sender, _ *model.SKB) { f.frame.TSVal++ },
-	func(f *sender, _ *model.SKB) { f.frame.TSEcr++ },
-	func(f *sender, _ *model.SKB) { f.frame.TTL ^= 1 },
-	func(f *sender, _ *model.SKB) { f.frame.TOS ^= 3 },
-	func(f *sender, _ *model.SKB) { f.frame.Seq += uint64(f.mss) },
-	func(f *sender, _ *model.SKB) { f.frame.Seq -= uint64(f.mss) },
-	func(f *sender, _ *model.SKB) { f.frame.IPID += 7 },
-	func(f *sender, _ *model.SKB) { f.idStep ^= 1 },
-	func(_ *sender, s *model.SKB) { s.Frame.Proto = model.UDP },
-	func(_ *sender, s *model.SKB) { s.Pages, s.Frags, s.Pool, s.Truesize = 0, 0, nil, s.Payload+768 },
-	func(_ *sender, s *model.SKB) { s.Pages, s.Frags, s.Truesize = 0, 0, s.Payload+768 },
-	func(_ *sender, s *model.SKB) { s.Frags, s.Truesize = 1, 1280+2048 },
-	func(_ *sender, s *model.SKB) { s.Frags, s.Pages, s.Truesize = 2, 2, 1280+2048 },
-	func(_ *sender, s *model.SKB) { s.Frags, s.Pages, s.Truesize = 2, 3, 256+3*2048 },
-	func(_ *sender, s *model.SKB) { s.Pool = nil },
-	func(_ *sender, s *model.SKB) { s.Frame.Hash ^= 16 },
-}
-
-// draw is the next packet of the sender. Arrivals number the packets of all flows.
-func (f *sender) draw(t *rapid.T, number sim.Time) *model.SKB {
-	f.frame.Arrival = number
-	if !seldom(t, f.calm, "odd") {
-		return f.next(1, f.mss)
-	}
-	kind := rapid.IntRange(-6, len(oddities)-1).Draw(t, "kind")
-	switch kind {
-	case -6:
-		return f.next(1, 0)
-	case -5:
-		return f.next(1, max(1, f.mss-1))
-	case -4:
-		return f.next(1, f.mss+1)
-	}
-	s := f.next(rapid.IntRange(1, 4).Draw(t, "segments"), f.mss)
-	switch {
-	case kind >= 0:
-		oddities[kind](f, s)
-	case s.Segs > 1 && kind == -3:
-		s.Payload--
-		s.LastSeg--
-	case s.Segs > 1 && kind == -2:
-		s.Chained = 1
-	}
-	return s
-}
-
-// next is the next packet of n segments.
-func (f *sender) next(n int, size int32) *model.SKB {
-	id := f.frame.IPID
-	s := f.superframe(n, size, 0)
-	s.LastSeg = int(size)
-	if f.copied {
-		s.Frags, s.Truesize = s.Pages, 1280+n*2048
-	}
-	f.frame.IPID = id + uint16(n)*f.idStep
-	return s
-}
-
 // TestOracle runs random traffic through a Table and through the oracle. They must
 // agree on the fate of every packet and on everything in every completed skb, and
 // what goes in must come out.
@@ -360,7 +320,7 @@ func TestOracle(t *testing.T) {
 				s := f.draw(t, number)
 				number += sim.Time(s.Segs)
 				in.add(s)
-				if s.Frame.Hash&16 != 0 || s.Frame.Proto == model.UDP || s.Segs > 1 && cfg.GSO == gro.GSOBypass {
+				if s.Frame.Hash&16 != 0 || s.Frame.Proto != f.frame.Proto || o.refuses(*s) {
 					overtaken[s.Frame.Flow] = true
 				}
 				rec.log = append(rec.log, received(t, table, rec, &freed, s, jiffy, o))

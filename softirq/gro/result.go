@@ -53,6 +53,7 @@ const (
 	FlushOptions
 	FlushTTL
 	FlushTOS
+	FlushDF
 	FlushIPID
 	FlushLonger
 	FlushSequence
@@ -60,8 +61,12 @@ const (
 	FlushTooBig
 	FlushGSO
 	FlushEmpty
+	FlushPadded
+	FlushNoCsum
+	FlushFragList
 	FlushShort
 	FlushPush
+	FlushCount
 	FlushOverflow
 	FlushAge
 	FlushAll
@@ -74,22 +79,27 @@ const (
 // GRO does not merge what to look for.
 var reasonText = [NumReasons]struct{ name, doc string }{
 	FlushNone:     {"none", "nothing ended it"},
-	FlushProtocol: {"protocol", "the protocol has no GRO handler"},
+	FlushProtocol: {"protocol", "the protocol has no GRO handler, or nobody asked for merged datagrams"},
 	FlushFlags:    {"flags", "TCP flags differ, or the new segment has CWR"},
 	FlushWindow:   {"window", "the advertised window changed"},
 	FlushAck:      {"ack", "the acknowledged sequence number changed"},
 	FlushOptions:  {"options", "TCP options differ: a new timestamp value"},
 	FlushTTL:      {"ttl", "the IP time to live differs"},
 	FlushTOS:      {"tos", "the IP type of service differs: DSCP or ECN"},
+	FlushDF:       {"df", "the don't-fragment bit differs"},
 	FlushIPID:     {"ip_id", "IP IDs neither count up nor stay constant"},
 	FlushLonger:   {"longer", "the new segment is longer than the first, or its GSO size differs"},
 	FlushSequence: {"sequence", "the new segment is not the next in sequence"},
 	FlushRecycle:  {"recycle", "pages go back to different owners"},
 	FlushTooBig:   {"too_big", "the superframe would reach gro_max_size"},
 	FlushGSO:      {"gso", "the new packet is a superframe already"},
-	FlushEmpty:    {"empty", "the new segment has no payload: a pure ACK"},
+	FlushEmpty:    {"empty", "the new packet has no payload: of TCP, a pure ACK"},
+	FlushPadded:   {"padded", "the frame was padded: it is longer than its datagram"},
+	FlushNoCsum:   {"no_checksum", "the datagram carries no checksum"},
+	FlushFragList: {"frag_list", "one packet is to be chained, the other to be merged"},
 	FlushShort:    {"short", "the last segment is shorter than the first"},
 	FlushPush:     {"push", "the last segment has PSH, or FIN, SYN, RST or URG"},
+	FlushCount:    {"count", "64 packets are the most that are chained, and the most datagrams"},
 	FlushOverflow: {"overflow", "more flows in the bucket than it may hold"},
 	FlushAge:      {"age", "held since an earlier jiffy at a flush of old skbs"},
 	FlushAll:      {"flush", "a flush of all skbs: end of the poll"},

@@ -15,7 +15,7 @@ func (t *Table) skbGROReceive(p, skb *groCB) Reason {
 	switch {
 	case t.recycleDiffers(s, n):
 		return FlushRecycle
-	case model.IPv4Header+model.TCPHeader+s.Payload+n.Payload >= t.cfg.MaxSize:
+	case s.Frame.Headers()+s.Payload+n.Payload >= t.maxSize(&s.Frame):
 		return FlushTooBig
 	case skb.flush != FlushNone:
 		return skb.flush
@@ -45,6 +45,39 @@ func (t *Table) skbGROReceive(p, skb *groCB) Reason {
 	}
 	t.stats.Merged.Add(int64(n.Segs))
 	move(s, n, delta)
+	skb.sameFlow = true
+	return FlushNone
+}
+
+// maxSize is the limit of superframes that begin with this frame.
+func (t *Table) maxSize(f *model.Frame) int {
+	size := t.cfg.MaxSize
+	if f.IPv6 {
+		size = t.cfg.MaxSizeIPv6
+	}
+	if f.Proto != model.TCP {
+		size = min(size, legacyMaxSize)
+	}
+	return size
+}
+
+// skbGROReceiveList is skb_gro_receive_list (v5.6; in net/core/gro.c since v6.10): it
+// chains the packet to p as it is, headers included. The limit counts the headers of
+// both. One owner stands for the pages of all, where the kernel's skbs know their own.
+func (t *Table) skbGROReceiveList(p, skb *groCB) Reason {
+	s, n := p.skb, skb.skb
+	switch {
+	case s.Pool != n.Pool && s.Pages > 0 && n.Pages > 0:
+		return FlushRecycle
+	case s.Frame.Headers()+s.Payload+n.Frame.Headers()+n.Payload >= legacyMaxSize:
+		return FlushTooBig
+	case skb.flush != FlushNone:
+		return skb.flush
+	}
+	s.FragList = true
+	s.Chained++
+	t.stats.Merged.Add(int64(n.Segs))
+	move(s, n, n.Truesize)
 	skb.sameFlow = true
 	return FlushNone
 }

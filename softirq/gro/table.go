@@ -31,6 +31,8 @@ type groCB struct {
 	// fixedID says that the IP ID stays constant (ip_fixedid; before v6.10 the same
 	// was told by is_atomic).
 	fixedID bool
+	// fragList says that packets are chained to it, or that it is to be chained (is_flist).
+	fragList bool
 	// free says that the payload was moved and the descriptor is free.
 	free bool
 	// flush of a held skb is why it has to be completed, of a packet why it must not
@@ -137,8 +139,8 @@ func (t *Table) devGROReceive(list *groList, s *model.SKB, jiffy int64) Result {
 
 	skb := &t.skb
 	*skb = groCB{skb: s}
-	// Only a frag_list keeps kernels since v6.3 from merging a superframe.
-	if s.Chained > 0 || super && t.cfg.GSO == GSOFlush {
+	// Only a frag_list keeps kernels since v6.3 from merging a superframe of TCP.
+	if s.Chained > 0 || super && (t.cfg.GSO == GSOFlush || s.Frame.Proto != model.TCP) {
 		skb.flush = FlushGSO
 	}
 	pp := t.inetGROReceive(list, skb)

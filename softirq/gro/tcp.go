@@ -20,8 +20,8 @@ func tcpGROLookup(list *groList) int {
 // tcpGROReceive is tcp_gro_receive. A held skb of the flow either takes the packet
 // or is completed, so that nothing of a flow overtakes what is held of it.
 //
-// What tcp4_gro_receive does before has no effect here: checksums are right, and
-// fraglist GRO (NETIF_F_GRO_FRAGLIST, off by default) is not modelled.
+// Of what tcp4_gro_receive does before only the choice of fraglist GRO has an effect
+// here: checksums are right.
 func (t *Table) tcpGROReceive(list *groList, skb *groCB) int {
 	n := skb.skb
 	flags, length, super := n.Frame.Flags, n.Payload, n.Segs > 1
@@ -31,11 +31,20 @@ func (t *Table) tcpGROReceive(list *groList, skb *groCB) int {
 	var p *groCB
 	var flush Reason
 	found := tcpGROLookup(list)
+	t.tcpCheckFragList(list, found, skb)
 	if found >= 0 {
 		p = &list.held[found]
 		flush = t.tcpGROFlush(p, n)
-		if flush == FlushNone {
+		switch {
+		case flush != FlushNone:
+		case !p.fragList:
 			flush = t.skbGROReceive(p, skb)
+		case flags != p.skb.Frame.Flags:
+			flush = FlushFlags
+		case p.skb.Segs >= maxDatagrams:
+			flush = FlushCount
+		default:
+			flush = t.skbGROReceiveList(p, skb)
 		}
 		if flush == FlushNone {
 			mss = int(p.skb.Frame.Payload)
@@ -61,6 +70,19 @@ func (t *Table) tcpGROReceive(list *groList, skb *groCB) int {
 	return -1
 }
 
+// tcpCheckFragList is tcp4_check_fraglist_gro (v6.10): what no local connection takes is
+// chained, not merged, if the device has rx-gro-list. The first segment decides for those
+// that follow.
+func (t *Table) tcpCheckFragList(list *groList, found int, skb *groCB) {
+	switch {
+	case !t.cfg.FragList || t.cfg.UDP < UDPTCPFragList:
+	case found >= 0:
+		skb.fragList = list.held[found].fragList
+	default:
+		skb.fragList = t.cfg.Sockets == nil || !t.cfg.Sockets.TCPEstablished(skb.skb.Frame.Flow)
+	}
+}
+
 // tcpGROFlush is the first half of tcp_gro_receive: everything in the headers of n
 // that keeps it from being merged into p. The word that holds the flags holds the
 // window too, so a changed window ends a superframe as a changed flag does; the
@@ -81,7 +103,7 @@ func (t *Table) tcpGROFlush(p *groCB, n *model.SKB) Reason {
 	case th.TSVal != th2.TSVal, th.TSEcr != th2.TSEcr:
 		return FlushOptions
 	}
-	if flush := inetGROFlush(p, th); flush != FlushNone {
+	if flush := t.inetGROFlush(p, th); flush != FlushNone {
 		return flush
 	}
 	mss := th2.Payload

@@ -21,6 +21,7 @@ const ns = sim.Nanosecond
 // receive, 10 ns of IP and 1 ns where there is no socket.
 func costs() (c model.Costs) {
 	c[model.StageListReceive] = 1000 * ns
+	c[model.StageSublist] = 7 * ns
 	c[model.StageNetifReceive] = 100 * ns
 	c[model.StageIPReceive] = 10 * ns
 	c[model.StageUDPReceive] = 1 * ns
@@ -172,6 +173,105 @@ func TestNoSocket(t *testing.T) {
 	}
 }
 
+// Packets of another protocol or interface begin a new sublist. The one before it reaches
+// its sockets when the first packet of the new one has passed core receive: at 1000 ns for
+// the list come packets 1, 2 and 3 (300), then IP and sockets of 1 and 2 (20), 7 for the
+// second sublist, packet 4 (100) with IP and socket of 3 (10) and 7, and so on.
+func TestSublists(t *testing.T) {
+	r := newRig(sim.Lazy)
+	r.stack.Bind(0, socket{r})
+	r.run(func(c *cpu.Core) {
+		packets := []*model.SKB{r.packet(0, 1), r.packet(0, 1), r.packet(0, 1), r.packet(0, 1)}
+		packets[2].Frame.IPv6 = true
+		packets[3].Dev = "eth1"
+		r.stack.ReceiveList(c, r.list(packets...))
+	})
+	same(t, "core receive", r.received(), []string{
+		"1000: eth0 skb 1 len 1500",
+		"1100: eth0 skb 2 len 1500",
+		"1200: eth0 skb 3 len 1500",
+		"1327: eth1 skb 4 len 1500", // 1300 + 20 + 7
+	})
+	same(t, "sockets", r.notes, []string{
+		"1320: skb 1 of flow 0",
+		"1320: skb 2 of flow 0",
+		"1437: skb 3 of flow 0", // 1427 + 10
+		"1454: skb 4 of flow 0", // 1437 + 7 + 10
+	})
+	same(t, "counters", r.stack.Stats(), stack.Stats{Packets: 4, Segments: 4, Lists: 1})
+}
+
+// Since v5.5 a packet takes over the route of the first of its sublist if the TOS is the
+// same; without a list, or before, each is looked up.
+func TestRouteHint(t *testing.T) {
+	for _, c := range []struct {
+		hint    bool
+		tos     []uint8
+		lookups int64
+	}{
+		{false, []uint8{0, 0, 0, 0}, 4},
+		{true, []uint8{0, 0, 0, 0}, 1},
+		{true, []uint8{0, 3, 0, 3}, 3},
+		{true, []uint8{0}, 1},
+	} {
+		r := newRig(sim.Lazy)
+		r.stack.RouteHint = c.hint
+		r.stack.Bind(0, socket{r})
+		r.run(func(core *cpu.Core) {
+			var packets []*model.SKB
+			for _, tos := range c.tos {
+				s := r.packet(0, 1)
+				s.Frame.TOS = tos
+				packets = append(packets, s)
+			}
+			r.stack.ReceiveList(core, r.list(packets...))
+		})
+		same(t, fmt.Sprintf("lookups with hint %v, TOS %v", c.hint, c.tos), r.m.Cores[0].Spent()[model.StageRouteLookup], c.lookups)
+		same(t, "sockets", len(r.notes), len(c.tos))
+	}
+	r := newRig(sim.Lazy)
+	r.stack.RouteHint = true
+	r.stack.Bind(0, socket{r})
+	r.run(func(c *cpu.Core) {
+		r.stack.ReceiveSKB(c, r.packet(0, 1))
+		r.stack.ReceiveSKB(c, r.packet(0, 1))
+	})
+	same(t, "lookups one by one", r.m.Cores[0].Spent()[model.StageRouteLookup], 2)
+}
+
+// What GRO asks: sockets of UDP are not looked up before one has asked for merged
+// datagrams; connections are found by themselves.
+func TestSocketsForGRO(t *testing.T) {
+	r := newRig(sim.Lazy)
+	env := &host.Env{SKBs: &r.skbs, Losses: &r.losses}
+	ask := func(flow model.FlowID) string {
+		found, gro := r.stack.UDPSocket(flow)
+		return fmt.Sprintf("%t/%t/%t", found, gro, r.stack.TCPEstablished(flow))
+	}
+	r.stack.Bind(0, host.NewUDPSock(env, host.UDPConfig{RcvBuf: 1}))
+	r.stack.Bind(1, socket{r})
+	same(t, "no socket asked", ask(0), "false/false/false")
+	r.stack.Bind(3, host.NewUDPSock(env, host.UDPConfig{RcvBuf: 1, GRO: true}))
+	for flow, want := range []string{"true/false/false", "false/false/true", "false/false/false", "true/true/false", "false/false/false"} {
+		same(t, fmt.Sprintf("flow %d", flow), ask(model.FlowID(flow)), want)
+	}
+	r.eng.Close()
+}
+
+// Chained datagrams that no socket of this host takes pass unchanged: who forwards them
+// gets the superframe, and it counts once.
+func TestChainedDatagramsPassUnchanged(t *testing.T) {
+	r := newRig(sim.Lazy)
+	r.stack.Bind(0, socket{r}) // stands for a forwarder
+	r.run(func(c *cpu.Core) {
+		s := r.packet(0, 9)
+		s.FragList, s.Chained, s.Frame.Proto = true, 8, model.UDP
+		r.stack.ReceiveSKB(c, s)
+	})
+	same(t, "forwarded", len(r.notes), 1)
+	same(t, "counters", r.stack.Stats(), stack.Stats{Packets: 1, Segments: 9})
+}
+
 // An empty list is none, and takes no time.
 func TestEmptyList(t *testing.T) {
 	r := newRig(sim.Lazy)
@@ -179,6 +279,31 @@ func TestEmptyList(t *testing.T) {
 	same(t, "counters", r.stack.Stats(), stack.Stats{})
 	same(t, "lists", r.m.Cores[0].Spent()[model.StageListReceive], 0)
 }
+
+// In steady state a list allocates nothing, sublists included.
+func TestListsAllocateNothing(t *testing.T) {
+	r := newRig(sim.Lazy)
+	r.m.Trace = nil
+	r.stack.Bind(0, sink{r})
+	allocs := -1.0
+	r.run(func(c *cpu.Core) {
+		var l model.SKBList
+		allocs = testing.AllocsPerRun(100, func() {
+			for i := range 8 {
+				s := r.packet(0, 1)
+				s.Frame.IPv6 = i > 3
+				l.PushBack(s)
+			}
+			r.stack.ReceiveList(c, &l)
+		})
+	})
+	same(t, "allocations", allocs, 0)
+}
+
+// sink frees what it receives.
+type sink struct{ r *rig }
+
+func (s sink) Receive(_ *cpu.Core, p *model.SKB) { s.r.skbs.Put(p) }
 
 // Counters read in the middle of a run are the same in all modes.
 func TestCountersAgreeInAllModes(t *testing.T) {

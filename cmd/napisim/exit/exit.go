@@ -23,6 +23,9 @@ const (
 	Expectation Code = 4
 	// Regression says that a comparison broke a rule of --fail-on.
 	Regression Code = 5
+	// NoChange says that a bisection found nothing to explain: the metric does not differ
+	// between the two kernels.
+	NoChange Code = 6
 	// Broken says that a run broke an invariant: a bug of the model, not of its user.
 	Broken Code = 70
 	// Interrupted says that the user ended the work. What was finished is shown.

@@ -1,0 +1,211 @@
+package guest
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/sim/trace"
+	"napisim/softirq"
+)
+
+// txQueueLen is the length of the qdisc (txqueuelen).
+const txQueueLen = 1000
+
+// wakeThreshold is TX_WAKE_THRESHOLD of e1000 and e1000e: descriptors that must be
+// unused before a full ring starts again.
+const wakeThreshold = 32
+
+// packet is an skb to send: a segment, or with an mss one that the device cuts.
+type packet struct {
+	model.Segment
+	mss int
+}
+
+// qdisc is pfifo_fast with one band. It takes no memory before it is needed.
+type qdisc struct {
+	all     []packet
+	head, n int
+}
+
+func (q *qdisc) push(p *packet) {
+	if q.all == nil {
+		q.all = make([]packet, txQueueLen)
+	}
+	q.all[(q.head+q.n)%txQueueLen] = *p
+	q.n++
+}
+
+func (q *qdisc) front() *packet { return &q.all[q.head] }
+
+func (q *qdisc) pop() {
+	q.head = (q.head + 1) % txQueueLen
+	q.n--
+}
+
+// OpenNetTX installs net_tx_action on a core for these interfaces: a queue that is
+// started again goes on with its qdisc there. It belongs to the construction of a run,
+// which may do without it where only Burst sends.
+func OpenNetTX(sd *softirq.Softnet, devs ...*Netdev) {
+	for _, d := range devs {
+		d.netTX = true
+	}
+	sd.OpenSoftirq(softirq.NetTX, func() {
+		for _, d := range devs {
+			d.runQdisc(sd.Core())
+		}
+	})
+}
+
+// Stopped is netif_xmit_frozen_or_drv_stopped: the ring is too full to take a frame.
+// The caller has looked.
+func (d *Netdev) Stopped() bool { return d.stopped }
+
+// xmitStopped is netif_xmit_stopped: the ring is too full, or byte queue limits forbid.
+func (d *Netdev) xmitStopped() bool { return d.stopped || d.bql.xoff }
+
+// Burst is pktgen_xmit with "burst n": it posts n copies of seg, telling the driver for
+// all but the last that more will come. Byte queue limits do not stop it, a full ring
+// does. It returns how many were sent; softirqs are off on core c meanwhile. The
+// segment stays the caller's.
+func (d *Netdev) Burst(c *cpu.Core, seg *model.Segment, n int) (sent int) {
+	p := packet{Segment: *seg}
+	c.Look()
+	for ; sent < n && !d.stopped; sent++ {
+		if !d.start(c, &p, sent+1 < n) {
+			d.stats.TXBusy++
+			break
+		}
+	}
+	return sent
+}
+
+// Xmit is dev_queue_xmit of one segment: it goes to the driver, or waits in the qdisc
+// while the queue is stopped. Softirqs are off on core c. The segment is the caller's
+// again afterwards.
+func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
+	d.xmit(c, &packet{Segment: *seg}, false)
+}
+
+// XmitTSO is Xmit of an skb of several segments that the device cuts (an e1000 with
+// TSO): its payload is that of all, mss that of each.
+func (d *Netdev) XmitTSO(c *cpu.Core, seg *model.Segment, mss int) {
+	d.xmit(c, &packet{Segment: *seg, mss: mss}, false)
+}
+
+// XmitList is dev_queue_xmit of an skb that was segmented in software: the driver is
+// told for all but the last that more will come, so there is one doorbell, unless the
+// queue stops in between. The segments are the caller's again afterwards.
+func (d *Netdev) XmitList(c *cpu.Core, segs []model.Segment) {
+	for i := range segs {
+		d.xmit(c, &packet{Segment: segs[i]}, i+1 < len(segs))
+	}
+}
+
+func (d *Netdev) xmit(c *cpu.Core, p *packet, more bool) {
+	c.Look()
+	switch {
+	case d.qdisc.n == 0 && !d.xmitStopped() && d.startXmit(c, p, more):
+	case d.qdisc.n < txQueueLen:
+		d.stats.TXQueued++
+		d.qdisc.push(p)
+	default:
+		d.stats.TXDropped++
+	}
+}
+
+// startXmit is ndo_start_xmit with net_dev_xmit, which is traced when the driver has
+// returned. Sent segments have no skb in the model, so their number stands for its
+// address.
+func (d *Netdev) startXmit(c *cpu.Core, p *packet, more bool) bool {
+	if !d.start(c, p, more) {
+		return false
+	}
+	d.sent++
+	if c.Recording() {
+		c.Look()
+		e := c.Event(trace.NetDevXmit)
+		e.A, e.B, e.S = d.sent, int64(p.Len), d.cfg.Name
+		c.Emit(e)
+	}
+	return true
+}
+
+// runQdisc is __qdisc_run: segments leave together as far as byte queue limits allow.
+func (d *Netdev) runQdisc(c *cpu.Core) {
+	c.Look()
+	for d.qdisc.n > 0 && !d.xmitStopped() {
+		more := d.qdisc.n > 1 && (!d.bql.on || d.bql.avail() > int64(d.qdisc.front().Len))
+		if !d.startXmit(c, d.qdisc.front(), more) {
+			return
+		}
+		d.qdisc.pop()
+		c.Look()
+	}
+}
+
+// wake starts a queue again: __netif_schedule, which leaves the qdisc to NET_TX.
+func (d *Netdev) wake(c *cpu.Core) {
+	if d.netTX {
+		d.host.Softnets[c.ID].RaiseSoftirq(softirq.NetTX)
+	}
+}
+
+// post writes a descriptor and stops the queue when fewer than spare are left, as the
+// next skb could need that many. It reports false if there is no room for this one.
+func (d *Netdev) post(c *cpu.Core, p *packet, spare int) bool {
+	c.Spend(model.StageTXPost)
+	c.Look()
+	if d.tx.Unused() < spare {
+		d.stopped = true
+		return false
+	}
+	d.tx.Post(&p.Frame, p.mss)
+	d.stopped = d.tx.Unused() < spare
+	return true
+}
+
+// xmitFrame is e1000_xmit_frame of e1000 and e1000e: the doorbell is left to a later
+// frame only while the queue goes on. A byte queue limit that is still zero stops it
+// with each frame, so each has its own doorbell.
+func (d *Netdev) xmitFrame(c *cpu.Core, p *packet, more bool, spare int) bool {
+	if !d.post(c, p, spare) {
+		return false
+	}
+	d.bql.sent(int(p.Len))
+	if !more || d.xmitStopped() {
+		d.doorbell(c)
+	}
+	return true
+}
+
+func (d *Netdev) doorbell(c *cpu.Core) {
+	c.Spend(model.StageDoorbell)
+	c.Look()
+	d.stats.Doorbells++
+	d.ring(c)
+}
+
+// cleanTX frees what was sent, and starts the queue again where that made room
+// (e1000_clean_tx_irq, free_old_xmit). It reports false if all of the ring was freed,
+// when there could be more.
+func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
+	count, bytes := 0, 0
+	for c.Look(); count < d.tx.Size() && d.tx.Done() > 0; c.Look() {
+		n := min(d.tx.Done(), d.tx.Size()-count)
+		for range n {
+			s := d.tx.Reap()
+			d.itr.txPackets += s.Segments
+			d.itr.txBytes += s.Bytes
+			bytes += s.Len
+		}
+		count += n
+		c.SpendN(model.StageTXCompletion, n)
+	}
+	wake := d.bql.done(bytes, c.Machine().Jiffies())
+	if count > 0 && d.stopped && d.tx.Unused() >= wakeAt {
+		d.stopped, wake = false, true
+	}
+	if wake {
+		d.wake(c)
+	}
+	return count < d.tx.Size()
+}

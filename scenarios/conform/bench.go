@@ -1,0 +1,319 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/model/host"
+	"napisim/nic/driver"
+	"napisim/nic/driver/guest"
+	"napisim/nic/emulated"
+	"napisim/scenarios"
+	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/input"
+	"napisim/scenarios/spec"
+	"napisim/sim"
+	"napisim/sim/trace"
+	"napisim/softirq"
+	"napisim/softirq/gro"
+	"napisim/softirq/stack"
+)
+
+// The phases of events: devices before cores, as in scenarios.
+const (
+	phaseNICs  sim.Phase = 64
+	phaseMarks sim.Phase = 255
+)
+
+// maxEvents bounds the trace of a simulation.
+const maxEvents = 5_000_000
+
+// A bench is the machine of a recording.
+type bench struct {
+	rec    *recording.Recording
+	in     *input.Input
+	runs   []pktgenRun
+	prices prices
+	shift  int64 // by which senders begin later than their thread
+	start  int64 // ns of the trace at which simulated time begins
+
+	behaviours map[string]string
+
+	eng      *sim.Engine
+	machine  *cpu.Machine
+	env      host.Env
+	stack    *stack.Stack
+	softnets []*softirq.Softnet
+	na, nb   *guest.Netdev
+	pktgen   map[int]*cpu.Task // by PID in the recording
+	log      *trace.Log
+}
+
+// lead is how long before the sender begins the simulation does.
+const lead = 20_000_000
+
+// build makes the machine of a recording; the caller must close it.
+// Senders begin shift nanoseconds after their input says.
+func build(r *recording.Recording, shift int64) (*bench, error) {
+	b := &bench{rec: r, shift: shift, eng: sim.NewEngine(sim.Lazy), pktgen: map[int]*cpu.Task{}}
+	b.env = host.Env{SKBs: &model.SKBPool{}, Losses: &model.Losses{}}
+	for _, step := range []func() error{b.inputs, b.buildMachine, b.buildKernel, b.buildDevices, b.buildReader, b.buildHog, b.buildSender, b.buildNoise} {
+		if err := step(); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) close() { b.eng.Close() }
+
+// at converts an instant of the trace.
+func (b *bench) at(t int64) sim.Time { return ns(t - b.start) }
+
+func (b *bench) inputs() (err error) {
+	if b.rec.CPUs != 1 {
+		return fmt.Errorf("%d CPUs: such machines ran in host time", b.rec.CPUs)
+	}
+	if b.rec.HZ <= 0 {
+		return errors.New("the tick rate is not known")
+	}
+	b.in = input.Of(b.rec)
+	if b.prices, err = pricesOf(b.rec); err != nil {
+		return err
+	}
+	first := b.in.End
+	if b.rec.Sender.Role == "pktgen" {
+		if b.runs, err = pktgenRuns(b.rec, b.in); err != nil {
+			return err
+		}
+		first = b.runs[0].start
+	}
+	b.start = max(first-lead, 0)
+	return nil
+}
+
+func (b *bench) buildMachine() error {
+	tick := int64(1e9) / int64(b.rec.HZ)
+	preempt := cpu.PreemptVoluntary
+	if b.rec.Kernel.RT {
+		return errors.New("a kernel with PREEMPT_RT cannot be simulated yet")
+	}
+	if b.rec.Kernel.Preempt != "" {
+		var err error
+		if preempt, err = cpu.ParsePreemption(b.rec.Kernel.Preempt); err != nil {
+			return err
+		}
+	}
+	cfg := cpu.Config{
+		Cores: b.rec.CPUs, HZ: b.rec.HZ, Preempt: preempt, Costs: b.prices.stages, TraceCost: b.prices.event,
+		TickPhase: ns(((b.in.Tick.Phase-tickToRaise-b.start)%tick + tick) % tick),
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return err
+	}
+	b.machine = cpu.NewMachine(b.eng, cfg)
+	b.log = trace.NewLog(0, sim.Never, maxEvents)
+	b.log.Select(b.points()...)
+	b.machine.Trace = b.log
+	return nil
+}
+
+// points returns the events that the recording traced, as each cost time there, and those
+// that the comparison needs.
+func (b *bench) points() []trace.Point {
+	points := []trace.Point{trace.IRQHandlerEntry, trace.IRQHandlerExit, trace.SoftirqRaise, trace.SoftirqEntry, trace.SoftirqExit, trace.NAPIPoll}
+	for name := range b.rec.EventNames {
+		if p, err := trace.ParsePoint(name); err == nil && !slices.Contains(points, p) {
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+func (b *bench) buildKernel() error {
+	preset, err := scenarios.Default().Preset(b.rec.Kernel.Preset)
+	if err != nil {
+		return err
+	}
+	s := &spec.Scenario{HZ: spec.HZ(b.rec.HZ)}
+	b.behaviours = preset.Behaviours
+	s.Kernel.Behaviours = preset.Behaviours
+	s.Sysctl.NetdevBudget = b.sysctl("net.core.netdev_budget", 300)
+	s.Sysctl.GRONormalBatch = b.sysctl("net.core.gro_normal_batch", 8)
+	cfg := scenarios.KernelConfig(s)
+	cfg.NetdevBudgetUsecs = sim.Time(b.sysctl("net.core.netdev_budget_usecs", 0)) * sim.Microsecond
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return err
+	}
+	b.stack = stack.New(&b.env)
+	for _, c := range b.machine.Cores {
+		b.softnets = append(b.softnets, softirq.NewSoftnet(c, cfg, b.stack, b.env.SKBs))
+	}
+	return nil
+}
+
+// sysctl returns a number of the recording's settings.
+func (b *bench) sysctl(name string, otherwise int) int {
+	n := 0
+	if _, err := fmt.Sscan(b.rec.Sysctls[name], &n); err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func (b *bench) buildDevices() error {
+	if b.rec.Topology != "nic" {
+		return fmt.Errorf("topology %s cannot be simulated yet", b.rec.Topology)
+	}
+	if len(b.rec.Devices) != 2 {
+		return fmt.Errorf("%d network devices instead of two", len(b.rec.Devices))
+	}
+	h := driver.Host{Machine: b.machine, Softnets: b.softnets, SKBs: b.env.SKBs, Losses: b.env.Losses}
+	// Lines of the receiver come first: of interrupts that are pending together the guest
+	// takes the one with the higher number.
+	open := make([]func(), 2)
+	ports := make([]*emulated.Port, 2)
+	for _, i := range []int{1, 0} {
+		dev := &b.rec.Devices[i]
+		netdev, up, err := b.buildDevice(dev, phaseNICs+sim.Phase(i), h)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dev.Name, err)
+		}
+		if dev.Threaded {
+			if err := netdev.NAPI().SetThreaded(b.softnets[0], softirq.Threaded); err != nil {
+				return fmt.Errorf("%s: %w", dev.Name, err)
+			}
+		}
+		ports[i], open[i] = netdev.Port(), up
+		if i == 0 {
+			b.na = netdev
+		} else {
+			b.nb = netdev
+		}
+	}
+	guest.OpenNetTX(b.softnets[0], b.na, b.nb)
+	emulated.Join(ports[0], ports[1])
+	for _, up := range open {
+		up()
+	}
+	return nil
+}
+
+func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Host) (*guest.Netdev, func(), error) {
+	devCfg := emulated.Config{RXRing: dev.RingRX, TXRing: dev.RingTX, NoMitigation: !b.rec.NIC.Mitigation()}
+	cfg, err := b.driverConfig(dev)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(slices.Concat(devCfg.Validate(), cfg.Validate())...); err != nil {
+		return nil, nil, err
+	}
+	switch b.rec.NIC.Model {
+	case "e1000":
+		d := guest.NewE1000(cfg, h, emulated.NewE1000(b.eng, phase, devCfg))
+		return d.Netdev, d.Open, nil
+	case "e1000e":
+		d := guest.NewE1000E(cfg, h, emulated.NewE1000E(b.eng, phase, devCfg))
+		return d.Netdev, d.Open, nil
+	case "virtio-net-pci":
+		d := guest.NewVirtio(cfg, h, emulated.NewVirtio(b.eng, phase, devCfg))
+		return d.Netdev, d.Open, nil
+	}
+	return nil, nil, fmt.Errorf("no model of a NIC %s", b.rec.NIC.Model)
+}
+
+func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
+	cfg := guest.Config{
+		Name: dev.Name, RXCsum: dev.Features["rx-checksumming"],
+		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci",
+	}
+	for _, q := range b.rec.IRQs {
+		if q.Dev != dev.Name {
+			continue
+		}
+		switch {
+		case q.Queue == "tx":
+			cfg.TXIRQ, cfg.TXIRQName = q.Number, q.Name
+		case q.Queue == "rx", b.rec.NIC.Model == "e1000": // e1000e has a third, for other causes
+			cfg.RXIRQ, cfg.RXIRQName = q.Number, q.Name
+		}
+	}
+	if b.rec.Sender.Role == "pktgen" {
+		cfg.BQLMin = guest.BQLMax // the harness lifts the limits where pktgen sends
+	}
+	cfg.GROFlushTimeout, cfg.DeferHardIRQs = ns(dev.GROFlushTimeout), dev.DeferHardIRQs
+	if !dev.Features["generic-receive-offload"] {
+		return cfg, nil
+	}
+	g, err := gro.ForVersion(b.behaviours[spec.GROTable], b.behaviours[spec.UDPGRO])
+	if err != nil {
+		return cfg, err
+	}
+	g.Sockets = b.stack
+	if err := g.SetSizes(b.behaviours[spec.GROMaxSize], 0, 0); err != nil {
+		return cfg, err
+	}
+	cfg.GRO = &g
+	return cfg, nil
+}
+
+// flow is the one flow of the recordings.
+const flow model.FlowID = 0
+
+// buildReader makes the process that receives. Its buffer of 16 MB is doubled by the
+// kernel; it never fills.
+func (b *bench) buildReader() error {
+	if b.rec.Receiver.Role != "udprecv" {
+		return nil
+	}
+	sock := host.NewUDPSock(&b.env, host.UDPConfig{RcvBuf: 32_000_000})
+	b.stack.Bind(flow, sock)
+	b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{Sleeper: true}, host.Datagrams(sock)).WakeFromDevice()
+	return nil
+}
+
+// buildHog makes the process that does nothing but run, where the recording has one.
+func (b *bench) buildHog() error {
+	if strings.Contains(b.rec.Description, "CPU-bound user process") {
+		b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{}, host.Hog).WakeFromDevice()
+	}
+	return nil
+}
+
+// udpPayload is what the harness sends: frames of 60 bytes without FCS.
+const udpPayload = 18
+
+func (b *bench) buildSender() error {
+	if len(b.runs) == 0 {
+		return fmt.Errorf("a sender of kind %q cannot be simulated yet", b.rec.Sender.Role)
+	}
+	seg := &model.Segment{Frame: model.Frame{Flow: flow, Payload: udpPayload, Len: model.UDPFrameLen(udpPayload), Proto: model.UDP}}
+	for _, run := range b.runs {
+		cfg := host.PktgenConfig{
+			Start: b.at(run.start + b.shift), Count: run.count, Burst: run.burst, Delay: run.delay,
+			Prepare: b.prices.prepare, Look: b.prices.look,
+		}
+		if b.wokenBySoftirq(run.pid) {
+			cfg.Start = 0
+		}
+		body := host.Pktgen(cfg, func(c *cpu.Core, n int) int { return b.na.Burst(c, seg, n) })
+		task := b.machine.NewTask(b.machine.Cores[0], "kpktgend_0", cpu.TaskConfig{Sleeper: true}, body)
+		if cfg.Start > 0 {
+			task.WakeFromDevice()
+		}
+		b.pktgen[run.pid] = task
+	}
+	return nil
+}
+
+// wokenBySoftirq reports whether a replayed handler wakes a task.
+func (b *bench) wokenBySoftirq(pid int) bool {
+	return slices.ContainsFunc(b.in.Softirqs, func(s input.Softirq) bool {
+		return s.At >= b.start && slices.Contains(s.Woke, pid)
+	})
+}

@@ -1,0 +1,79 @@
+package conform
+
+import (
+	"fmt"
+
+	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/observe"
+	"napisim/sim"
+)
+
+// after is how long after the recording's last event the simulation goes on: its clock
+// may be late.
+const after = 5_000_000
+
+// simulate runs the machine of a recording and returns what happened. What is recorded of
+// the sender's beginning is its first interrupt, so a first run tells how long before that
+// the sender has to begin.
+func simulate(r *recording.Recording, recorded *observe.Observation) (*observe.Observation, error) {
+	o, err := simulateShifted(r, 0)
+	if err != nil {
+		return nil, err
+	}
+	late, ok := lateness(recorded, o)
+	if !ok || late == 0 {
+		return o, nil
+	}
+	return simulateShifted(r, -late)
+}
+
+// lateness returns how long after the recorded one the first interrupt comes.
+func lateness(recorded, simulated *observe.Observation) (late int64, ok bool) {
+	first := func(o *observe.Observation) int64 {
+		for _, i := range o.Items {
+			if i.Kind == observe.IRQ {
+				return i.At
+			}
+		}
+		return -1
+	}
+	a, b := first(recorded), first(simulated)
+	return b - a, a >= 0 && b >= 0
+}
+
+func simulateShifted(r *recording.Recording, shift int64) (*observe.Observation, error) {
+	b, err := build(r, shift)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if err := b.run(b.at(b.in.End + after)); err != nil {
+		return nil, err
+	}
+	return observed(b.log, b.start, r.DeviceOf)
+}
+
+// end ends a simulation.
+type end struct{ *bench }
+
+// Fire implements sim.Handler.
+func (e end) Fire(uint64) { e.eng.Stop() }
+
+// run simulates until an instant. A fault of the model ends it with an error.
+func (b *bench) run(until sim.Time) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the simulation broke: %v", r)
+		}
+	}()
+	b.eng.Schedule(until, phaseMarks, end{b}, 0)
+	b.eng.Run()
+	return nil
+}
+
+// Both returns the two observations of a recording.
+func Both(r *recording.Recording) (recorded, simulated *observe.Observation, err error) {
+	recorded = observe.Of(r)
+	simulated, err = simulate(r, recorded)
+	return recorded, simulated, err
+}

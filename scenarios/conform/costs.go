@@ -1,0 +1,115 @@
+package conform
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"napisim/model"
+	"napisim/scenarios/recording"
+	"napisim/sim"
+)
+
+//go:embed costs.yaml
+var costsYAML []byte
+
+// A costsFile is costs.yaml; figures are nanoseconds.
+type costsFile struct {
+	Kernels map[string]kernelCosts `yaml:"kernels"`
+	Devices []deviceCosts          `yaml:"devices"`
+}
+
+type kernelCosts struct {
+	From   string           `yaml:"from"`
+	Event  int64            `yaml:"event"`
+	Costs  map[string]int64 `yaml:"costs"`
+	Pktgen struct {
+		Prepare int64 `yaml:"prepare"`
+		Look    int64 `yaml:"look"`
+	} `yaml:"pktgen"`
+}
+
+type deviceCosts struct {
+	Model  string           `yaml:"model"`
+	Kernel string           `yaml:"kernel"`
+	From   string           `yaml:"from"`
+	Costs  map[string]int64 `yaml:"costs"`
+}
+
+// prices are what everything costs on one recorded machine.
+type prices struct {
+	stages        model.Costs
+	event         sim.Time
+	prepare, look sim.Time
+	from          []string // recordings that the figures come from
+}
+
+// pricesOf returns the prices of a recording's machine.
+func pricesOf(r *recording.Recording) (p prices, err error) {
+	var file costsFile
+	if err := yaml.Unmarshal(costsYAML, &file); err != nil {
+		return p, fmt.Errorf("costs.yaml: %w", err)
+	}
+	k, ok := file.Kernels[r.Kernel.Preset]
+	if !ok {
+		return p, fmt.Errorf("no costs are known for kernel %s, only for %v", r.Kernel.Preset, slices.Sorted(maps.Keys(file.Kernels)))
+	}
+	p.event = ns(k.Event)
+	p.prepare, p.look = ns(k.Pktgen.Prepare), ns(k.Pktgen.Look)
+	p.from = []string{k.From}
+	if err := p.set(k.Costs); err != nil {
+		return p, err
+	}
+	for _, d := range file.Devices {
+		if d.Model == r.NIC.Model && d.Kernel == r.Kernel.Preset {
+			p.from = append(p.from, d.From)
+			if err := p.set(d.Costs); err != nil {
+				return p, err
+			}
+		}
+	}
+	p.traced(r)
+	return p, nil
+}
+
+func (p *prices) set(costs map[string]int64) error {
+	for name, cost := range costs {
+		stage, err := model.ParseStage(name)
+		if err != nil {
+			return fmt.Errorf("costs.yaml: %w", err)
+		}
+		p.stages[stage] = ns(cost)
+	}
+	return nil
+}
+
+// probeCost is what a probe of a function costs, which is a trap: the recordings say 700
+// to 1000 ns.
+const probeCost = 850 * sim.Nanosecond
+
+// traced adds what the recording traced at places where the model has no event.
+func (p *prices) traced(r *recording.Recording) {
+	for _, probe := range []struct {
+		event string
+		stage model.Stage
+		cost  sim.Time
+	}{
+		{"napi_complete_done", model.StageNAPIComplete, probeCost},
+		{"napi_complete_done_ret", model.StageNAPIComplete, probeCost},
+		{"napi_schedule_prep_ret", model.StageNAPISchedule, probeCost},
+		{"napi_schedule_", model.StageNAPISchedule, probeCost},
+		{"net_rx_action_entry", model.StageNetRXAction, probeCost},
+		{"net_rx_action_exit", model.StageNetRXTail, probeCost},
+		{"drv_xmit", model.StageTXPost, probeCost},
+	} {
+		if r.EventNames[probe.event] > 0 {
+			p.stages[probe.stage] += probe.cost
+		}
+	}
+}
+
+// ns converts a time of a trace.
+func ns(n int64) sim.Time { return sim.Time(n) * sim.Nanosecond }
