@@ -127,7 +127,7 @@ func (b *bench) buildMachine() error {
 // that the comparison needs.
 func (b *bench) points() []trace.Point {
 	points := []trace.Point{trace.IRQHandlerEntry, trace.IRQHandlerExit, trace.SoftirqRaise, trace.SoftirqEntry, trace.SoftirqExit, trace.NAPIPoll}
-	for name := range b.rec.EventNames {
+	for name := range traced(b.rec) {
 		if p, err := trace.ParsePoint(name); err == nil && !slices.Contains(points, p) {
 			points = append(points, p)
 		}
@@ -316,4 +316,22 @@ func (b *bench) wokenBySoftirq(pid int) bool {
 	return slices.ContainsFunc(b.in.Softirqs, func(s input.Softirq) bool {
 		return s.At >= b.start && slices.Contains(s.Woke, pid)
 	})
+}
+
+// traced returns the names of all events that the recorded machine traced, also of those
+// that were left out when the recording was trimmed.
+func traced(r *recording.Recording) map[string]bool {
+	names := map[string]bool{}
+	for name := range r.EventNames {
+		names[name] = true
+	}
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Name == "napisim_dropped" {
+			for word := range strings.FieldsSeq(e.Payload) {
+				name, _, _ := strings.Cut(word, "=")
+				names[name] = true
+			}
+		}
+	}
+	return names
 }

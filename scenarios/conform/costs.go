@@ -92,6 +92,7 @@ const probeCost = 850 * sim.Nanosecond
 
 // traced adds what the recording traced at places where the model has no event.
 func (p *prices) traced(r *recording.Recording) {
+	names := traced(r)
 	for _, probe := range []struct {
 		event string
 		stage model.Stage
@@ -105,7 +106,7 @@ func (p *prices) traced(r *recording.Recording) {
 		{"net_rx_action_exit", model.StageNetRXTail, probeCost},
 		{"drv_xmit", model.StageTXPost, probeCost},
 	} {
-		if r.EventNames[probe.event] > 0 {
+		if names[probe.event] {
 			p.stages[probe.stage] += probe.cost
 		}
 	}

@@ -69,7 +69,7 @@ func TestBetween(t *testing.T) {
 func TestSettings(t *testing.T) {
 	a, b := load(t, "v6.4"), load(t, "v6.4")
 	b.Sysctl.NetdevBudget = 600
-	b.Sysctl.NetdevBudgetUsecs = 4 * unit.Millisecond
+	b.Sysctl.NetdevBudgetUsecs = 12 * unit.Millisecond
 	b.Sysctl.TCPRmem[1] = 87380
 	got := kerneldiff.Between(a, b, history(t))
 	if len(got) != 3 {
@@ -77,7 +77,7 @@ func TestSettings(t *testing.T) {
 	}
 	for _, want := range []struct{ path, from, to string }{
 		{"sysctl.net.core.netdev_budget", "300", "600"},
-		{"sysctl.net.core.netdev_budget_usecs", "", "4ms"},
+		{"sysctl.net.core.netdev_budget_usecs", "", "12ms"},
 		{"sysctl.net.ipv4.tcp_rmem", "[4KiB, 128KiB, 6MiB]", "[4KiB, 87380B, 6MiB]"},
 	} {
 		i := slices.IndexFunc(got, func(d kerneldiff.Difference) bool { return d.Path == want.path })

@@ -68,7 +68,7 @@ type Report struct {
 	Fields map[string]string // key=value
 }
 
-// trimmed is the event that stands for events left out: count=N.
+// trimmed is the event that stands for events left out: count=N, and NAME=N for each.
 const trimmed = "napisim_dropped"
 
 // Load reads a recording from a directory, or from the file of a trace. A file named
@@ -159,8 +159,15 @@ func (r *Recording) readTrace(file string) error {
 				r.Lost += n
 			}
 		case trimmed:
-			n, _ := e.Int("count")
-			r.Dropped += int(n)
+			for w := range strings.FieldsSeq(e.Payload) {
+				name, _, _ := strings.Cut(w, "=")
+				n, _ := e.Int(name)
+				if name == "count" {
+					r.Dropped += int(n)
+				} else {
+					r.EventNames[name] += int(n)
+				}
+			}
 			r.Events = append(r.Events, *e)
 			continue
 		}

@@ -15,6 +15,34 @@ type Flags struct {
 	MigrateDepth uint8 // migrate_disable depth, Linux 5.15 and later
 }
 
+// String returns the flags as the kernel prints them since Linux 5.15, a wish for a
+// reschedule as N.
+func (f Flags) String() string {
+	s := []byte(".....")
+	switch {
+	case f.IRQsOff && f.BHOff:
+		s[0] = 'D'
+	case f.IRQsOff:
+		s[0] = 'd'
+	case f.BHOff:
+		s[0] = 'b'
+	}
+	if f.NeedResched {
+		s[1] = 'N'
+	}
+	if f.Context != 'p' && f.Context != 0 {
+		s[2] = f.Context
+	}
+	const digits = "0123456789abcdef"
+	if f.PreemptDepth > 0 {
+		s[3] = digits[f.PreemptDepth%16]
+	}
+	if f.MigrateDepth > 0 {
+		s[4] = digits[f.MigrateDepth%16]
+	}
+	return string(s)
+}
+
 // An Event is one line of a trace.
 type Event struct {
 	At      int64 // ns of the trace clock

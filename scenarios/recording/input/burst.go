@@ -134,8 +134,13 @@ func (f *finder) byProbe() []Burst {
 		if f.r.Events[i].Name != "drv_xmit" {
 			continue
 		}
-		if n == size || n > 0 && f.between(last, i, step) {
+		switch {
+		case n == size || n > 0 && f.between(last, i, step):
 			flush()
+			size = f.size()
+		case n == 1 && len(out) == 0 && f.rang(f.r.Events[last].At, f.r.Events[i].At):
+			flush()
+			size-- // the rest of the first burst
 		}
 		if n == 0 {
 			first = i
@@ -159,6 +164,63 @@ func (f *finder) probed(n, first, last int) Burst {
 	}
 	f.schedule(&b, f.r.Events[first].At)
 	return b
+}
+
+// rang reports whether the receiver interrupted the sender in a span of time. The first
+// frame after the device was brought up is on its own: byte queue limits begin at zero,
+// so the queue counts as stopped after it and the driver writes the doorbell.
+func (f *finder) rang(from, to int64) bool {
+	for _, e := range f.irqs {
+		name, _ := e.Field("name")
+		if dev, _ := f.r.DeviceOf(name); dev == f.r.RxDevice() && e.At > from && e.At < to {
+			return true
+		}
+	}
+	return false
+}
+
+// slow is the time from the last handler of a doorbell's interrupts to the softirq above
+// which the sender added frames in between; without it takes about 1 us.
+const slow = 2_500
+
+// divide parts the first burst where its first frame went on its own: the receiver's
+// interrupt came, and only later a second one or, when the whole burst was given away,
+// the softirq.
+func (f *finder) divide(b Burst) []Burst {
+	if b.How != ByInterrupt || b.Frames < 2 {
+		return []Burst{b}
+	}
+	first, rest := b, b
+	rest.Frames--
+	first.Frames = 1
+	for _, e := range f.irqs {
+		name, _ := e.Field("name")
+		if dev, _ := f.r.DeviceOf(name); dev == f.r.RxDevice() && e.PID == b.PID && e.At >= b.Earliest && e.At < b.At-slow {
+			first.At, first.Latest = e.At, e.At
+			f.schedule(&first, e.At)
+			rest.Earliest = e.At
+			return []Burst{first, rest}
+		}
+	}
+	exit := int64(0)
+	for i := range f.r.Events {
+		e := &f.r.Events[i]
+		switch {
+		case e.At < b.At:
+		case e.PID != b.PID || e.Name == "sched_switch":
+			return []Burst{b}
+		case e.Name == "irq_handler_exit" && (exit == 0 || e.At-exit < cluster):
+			exit = e.At
+		case e.Name == "softirq_entry":
+			if e.At-exit < slow {
+				return []Burst{b}
+			}
+			rest.At, rest.Earliest, rest.Latest = e.At, exit, e.At
+			rest.Own += e.At - exit
+			return []Burst{first, rest}
+		}
+	}
+	return []Burst{b}
 }
 
 // step returns the usual distance of two frames' events with none between.
@@ -245,7 +307,11 @@ func (f *finder) byPolls() []Burst {
 			if !ok {
 				return out
 			}
-			out = append(out, b)
+			if before == 0 {
+				out = append(out, f.divide(b)...)
+			} else {
+				out = append(out, b)
+			}
 			before += n
 		}
 	}

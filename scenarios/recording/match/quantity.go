@@ -24,7 +24,8 @@ type Quantity struct {
 	OK        bool    `json:"ok"`
 }
 
-// quantities compares what two runs have in numbers.
+// quantities compares what two runs have in numbers; a is the recorded one, and what its
+// events do not tell is not compared.
 func quantities(a, b *observe.Stats) []Quantity {
 	var out []Quantity
 	for _, dev := range union(a.DeviceIRQs, b.DeviceIRQs) {
@@ -38,6 +39,27 @@ func quantities(a, b *observe.Stats) []Quantity {
 			distance("work per poll "+dev, a.Work[dev], b.Work[dev]),
 		)
 	}
+	if len(a.GRO) > 0 { // the events were recorded, and not left out of a trimmed recording
+		out = append(out, gro(a, b)...)
+	}
+	if len(a.Delivered) > 0 {
+		for _, dev := range union(a.Delivered, b.Delivered) {
+			out = append(out, counts("delivered "+dev, observe.Sum(a.Delivered[dev]), observe.Sum(b.Delivered[dev])))
+		}
+	}
+	rx := func(s *observe.Stats, who string) int { return s.Entries["NET_RX/"+who] }
+	for _, who := range []string{observe.Inline, observe.Ksoftirqd} {
+		out = append(out, counts("NET_RX runs "+who, rx(a, who), rx(b, who)))
+	}
+	if a.Wakeups > 0 {
+		out = append(out, counts("ksoftirqd wakeups", a.KsoftirqdWakeups, b.KsoftirqdWakeups))
+	}
+	return out
+}
+
+// gro compares the results of GRO and the sizes of its aggregates.
+func gro(a, b *observe.Stats) []Quantity {
+	var out []Quantity
 	for _, dev := range union(a.GRO, b.GRO) {
 		for _, result := range union(a.GRO[dev], b.GRO[dev]) {
 			out = append(out, counts("GRO "+result+" "+dev, a.GRO[dev][result], b.GRO[dev][result]))
@@ -50,14 +72,7 @@ func quantities(a, b *observe.Stats) []Quantity {
 			distance("aggregates "+dev, a.Aggregates[dev], b.Aggregates[dev]),
 		)
 	}
-	for _, dev := range union(a.Delivered, b.Delivered) {
-		out = append(out, counts("delivered "+dev, observe.Sum(a.Delivered[dev]), observe.Sum(b.Delivered[dev])))
-	}
-	rx := func(s *observe.Stats, who string) int { return s.Entries["NET_RX/"+who] }
-	for _, who := range []string{observe.Inline, observe.Ksoftirqd} {
-		out = append(out, counts("NET_RX runs "+who, rx(a, who), rx(b, who)))
-	}
-	return append(out, counts("ksoftirqd wakeups", a.KsoftirqdWakeups, b.KsoftirqdWakeups))
+	return out
 }
 
 // union returns the keys of both maps in order.

@@ -36,6 +36,7 @@ type Item struct {
 	Who     string `json:"who,omitempty"`     // pass, poll
 	Work    int    `json:"work,omitempty"`    // poll; pass: the sum of its polls
 	Budget  int    `json:"budget,omitempty"`  // poll
+	Napi    string `json:"-"`                 // poll: the kernel's name of the NAPI, only good to tell two apart
 	End     int64  `json:"end_ns,omitempty"`  // pass: when net_rx_action returned, 0 if the trace ends before
 }
 
@@ -206,7 +207,7 @@ func (w *watcher) poll(e *ftrace.Event, c *cpu) {
 	if by == Inline && e.Flags.Context == 'p' {
 		by = Task
 	}
-	w.add(e, Item{Kind: Poll, Dev: p.Dev, Work: p.Work, Budget: p.Budget, Who: by})
+	w.add(e, Item{Kind: Poll, Dev: p.Dev, Work: p.Work, Budget: p.Budget, Who: by, Napi: p.Napi})
 	s := &w.out.Stats
 	bump(s.Work, p.Dev, p.Work)
 	bump(s.Budgets, p.Dev, p.Budget)

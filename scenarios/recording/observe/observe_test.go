@@ -44,11 +44,11 @@ func TestSequence(t *testing.T) {
 		{At: 10, Kind: IRQ, Dev: "nb", Queue: "rx", Context: "h"},
 		{At: 11, Kind: Raise, Context: "h"},
 		{At: 20, Kind: Pass, Who: Inline, Work: 64, End: 32},
-		{At: 30, Kind: Poll, Dev: "nb", Work: 64, Budget: 64, Context: "s", Who: Inline},
+		{At: 30, Kind: Poll, Dev: "nb", Work: 64, Budget: 64, Context: "s", Who: Inline, Napi: "1"},
 		{At: 31, Kind: Raise, Context: "s"},
 		{At: 40, Kind: Pass, Who: Ksoftirqd, Work: 1},
-		{At: 50, Kind: Poll, Dev: "nb", Work: 1, Budget: 64, Context: "s", Who: Ksoftirqd},
-		{At: 60, Kind: Poll, Dev: "nb", Budget: 8, Context: "p", Who: Task},
+		{At: 50, Kind: Poll, Dev: "nb", Work: 1, Budget: 64, Context: "s", Who: Ksoftirqd, Napi: "1"},
+		{At: 60, Kind: Poll, Dev: "nb", Budget: 8, Context: "p", Who: Task, Napi: "1"},
 	}
 	if d := cmp.Diff(want, o.Items); d != "" {
 		t.Error(d)

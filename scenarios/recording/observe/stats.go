@@ -27,6 +27,7 @@ type Stats struct {
 	Xmit       map[string]int            `json:"net_dev_xmit"`
 	Freed      map[string]int            `json:"kfree_skb"` // by reason
 
+	Wakeups          int `json:"wakeups"` // of all tasks
 	KsoftirqdWakeups int `json:"ksoftirqd_wakeups"`
 	KsoftirqdIn      int `json:"ksoftirqd_switches"`
 	ThreadIn         int `json:"napi_thread_switches"`
@@ -110,6 +111,7 @@ func (w *watcher) count(e *ftrace.Event, c *cpu) {
 			s.ThreadIn++
 		}
 	case "sched_wakeup":
+		s.Wakeups++
 		if wake, ok := e.Wakeup(); ok && strings.HasPrefix(wake.Comm, "ksoftirqd") {
 			s.KsoftirqdWakeups++
 		}
