@@ -210,8 +210,13 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
 	}
+	if err == nil {
+		cfg.Head, err = skbuff.HeadSize(sys.scenario.Kernel.Behaviours[spec.SKBSmallHead], skbuff.GROMaxHead)
+	}
 	if err == nil && n.Features.GRO {
-		cfg.GRO, err = sys.groConfig(n)
+		if cfg.GRO, err = sys.groConfig(n); err == nil {
+			cfg.GRO.HeadTruesize = cfg.Head + model.SKBHead
+		}
 	}
 	return cfg, err
 }

@@ -42,6 +42,9 @@ var presetChanges = map[string]string{
 	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner v6.6=direct_in_softirq",
 	// Descriptors are kept for allocations from 5.12 on, more of them in 6.18.
 	"skb_cache": "v4.8=free_only v5.12=unified v6.18=unified_128",
+	// Heads for headers come from kmalloc from 5.11 on, from a page from 6.1 on, and from a
+	// slab of their own between 6.12 and 6.14.
+	"skb_small_head": "v4.8=page_frag v5.11=kmalloc v6.1=page_slice v6.14=small_slab",
 	// TCP readers leave skbs to the core that allocated them from 5.19 on.
 	"skb_defer_free": "v4.8=never v5.19=alloc_cpu",
 	// The receive half of TCP: 4.19 (ACKs, autotuning), 5.0 (backlog), 6.1, 6.6 and 6.10.

@@ -22,6 +22,7 @@ func TestBehavioursAreDone(t *testing.T) {
 	want := map[string][]string{
 		spec.UDPRcvbuf: host.UDPRcvbufNames(), spec.UDPWakeup: host.UDPWakeupNames(),
 		spec.SKBCache: skbuff.CacheNames(), spec.SKBDeferFree: skbuff.DeferNames(),
+		spec.SKBSmallHead:    skbuff.HeadNames(),
 		spec.PagePoolRecycle: driver.RecycleNames(),
 	}
 	for _, b := range tcp.Behaviours() {

@@ -48,6 +48,9 @@ func (e *entry) join(before *entry) (saved int, ok bool) {
 	}
 	frags := before.frags + e.frags
 	saved = pagedHead
+	if s.Head > 0 {
+		saved = model.SKBHead + s.Head
+	}
 	if linear(s) {
 		frags++ // the stolen head becomes a fragment
 		saved = model.SKBHead

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 
 	"napisim/model"
@@ -38,6 +39,9 @@ type Config struct {
 	// GROFrags lets the driver call napi_gro_frags: headers are copied into a head of the
 	// NAPI's own, the payload stays in a page fragment.
 	GROFrags bool
+	// Head is the size in bytes of the data area of such a head, skb_shared_info included;
+	// 0 means 1024, as in v6.1.
+	Head int
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
 	RXIRQ, TXIRQ int
 	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
@@ -222,20 +226,21 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
-	d.host.Heads.On(c).Alloc(!d.cfg.BuildSKB)
+	if !d.cfg.GROFrags || !d.napi.GetFrags() {
+		d.host.Heads.On(c).Alloc(!d.cfg.BuildSKB)
+	}
 	c.Spend(model.StageSKBBuild)
 	if d.cfg.GROFrags {
-		s.Frags = 1
-		s.Truesize = d.cfg.Buffer + groFragsHead
+		s.Frags, s.Head = 1, cmp.Or(d.cfg.Head, groFragsHead)
+		s.Truesize = d.cfg.Buffer + s.Head + model.SKBHead
 		d.napi.GROFrags(s)
 		return
 	}
 	d.napi.GROReceive(s)
 }
 
-// groFragsHead is the truesize of the head that napi_get_frags allocates for headers: a
-// data area of 1 KiB and its descriptor.
-const groFragsHead = 1024 + model.SKBHead
+// groFragsHead is the data area of the head that napi_get_frags allocates for headers.
+const groFragsHead = 1024
 
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.

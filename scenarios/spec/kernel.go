@@ -124,6 +124,7 @@ const (
 
 	SKBCache     = "skb_cache"
 	SKBDeferFree = "skb_defer_free"
+	SKBSmallHead = "skb_small_head"
 	UDPRcvbuf    = "udp_rcvbuf"
 	UDPWakeup    = "udp_wakeup"
 

@@ -97,6 +97,7 @@ func full() *spec.Scenario {
 			"ip_list":              "route_hint",
 			"skb_cache":            "unified",
 			"skb_defer_free":       "alloc_cpu",
+			"skb_small_head":       "page_slice",
 			"udp_rcvbuf":           "above_limit",
 			"udp_wakeup":           "every",
 			"tcp_ack_now":          "window_or_drained",

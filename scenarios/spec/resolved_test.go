@@ -59,6 +59,7 @@ kernel:
     page_pool_recycle: direct_list_owner
     skb_cache: unified
     skb_defer_free: alloc_cpu
+    skb_small_head: page_slice
     tcp_ack_now: window_or_drained
     tcp_backlog_ack: each
     tcp_backlog_coalesce: contiguous
