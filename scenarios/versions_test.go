@@ -106,3 +106,19 @@ func TestSKBCacheSavesUnderGRO(t *testing.T) {
 		t.Errorf("softirq share %.4f with free_only and %.4f with unified", old, unified)
 	}
 }
+
+// napi_gro_frags uses the skb of a merged packet for the next one: a driver that calls it
+// takes about one descriptor for each superframe, one that calls napi_gro_receive one for
+// each packet.
+func TestGROFragsReusesTheSKB(t *testing.T) {
+	for _, c := range []struct {
+		frags string
+		each  bool
+	}{{"off", true}, {"on", false}} {
+		r := mustRun(t, load(t, "tcp-10g-two-cores", "duration=50ms", "warmup=10ms", "kernel=v5.11", "nics.eth0.gro_frags="+c.frags), Options{})
+		frames, allocs := r.Metrics["rx_frames"].Value, r.Metrics["skb_slab_allocs"].Value
+		if c.each && allocs != frames || !c.each && allocs > frames/4 {
+			t.Errorf("gro_frags %s: %.0f descriptors for %.0f frames", c.frags, allocs, frames)
+		}
+	}
+}
