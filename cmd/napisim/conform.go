@@ -29,13 +29,15 @@ func (a *app) conformCommand() *cobra.Command {
 		Args: arguments(1, -1, "at least one DIR or FILE"),
 	}
 	format := outputFlag(cmd, "text", "json", "md", "csv")
-	dir := cmd.Flags().String("input", "", "write what went into each simulation to `DIR`/ID.input.yaml")
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.conform(args, *dir, format) }
+	var o conform.Options
+	cmd.Flags().StringVar(&o.Inputs, "input", "", "write what went into each simulation to `DIR`/ID.input.yaml")
+	cmd.Flags().StringVar(&o.Traces, "trace", "", "write the trace of each simulation to `DIR`/ID.trace.txt")
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.conform(args, o, format) }
 	return cmd
 }
 
 // conform compares every recording under the paths, in the order of their names.
-func (a *app) conform(paths []string, inputs string, format *choice) error {
+func (a *app) conform(paths []string, o conform.Options, format *choice) error {
 	var all []conform.Result
 	var failed []error
 	for _, path := range paths {
@@ -48,7 +50,7 @@ func (a *app) conform(paths []string, inputs string, format *choice) error {
 				failed = append(failed, exit.With(exit.Interrupted, errors.New("interrupted")))
 				break
 			}
-			r, err := conform.File(file, inputs)
+			r, err := conform.File(file, o)
 			if err != nil {
 				failed = append(failed, err)
 				continue

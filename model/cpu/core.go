@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 )
 
@@ -98,6 +99,9 @@ type Core struct {
 	bhOff      int
 	preemptOff int
 
+	bhOwner   *Task // PREEMPT_RT: who has BH off on this core
+	bhWaiters []*Task
+
 	lines   []*Line
 	pending uint64
 	resched *Line
@@ -105,7 +109,8 @@ type Core struct {
 
 	cur, idle   *Task
 	needResched bool
-	fair        fairQueue
+	reschedLazy bool // a switch is due, but need not be at once
+	fair        fair.Queue
 	rt          []*Task
 	wakeList    []*Task
 	rescheduled bool // a rescheduling interrupt is on its way
@@ -374,7 +379,8 @@ func (c *Core) Leave(prev Context) {
 	c.ctx = prev
 }
 
-// NeedResched reports whether a task switch is due; the caller must have looked.
+// NeedResched reports whether a task switch is due (TIF_NEED_RESCHED; one that lazy
+// preemption puts off does not count); the caller must have looked.
 func (c *Core) NeedResched() bool { return c.needResched }
 
 // Current returns the task whose context the core is in.

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+const ms = sim.Millisecond
+
 // phaseDevice is the phase of what tests do as devices.
 const phaseDevice sim.Phase = 10
 
@@ -112,7 +114,7 @@ func TestValidate(t *testing.T) {
 	if faults := good.Validate(); len(faults) > 0 {
 		t.Errorf("good configuration: %v", faults)
 	}
-	bad := Config{Cores: 65, HZ: 250, Preempt: 3, TickPhase: 4 * sim.Millisecond, IPILatency: -1}
+	bad := Config{Cores: 65, HZ: 250, Preempt: 4, TickPhase: 4 * sim.Millisecond, IPILatency: -1}
 	bad.Costs[0] = -1
 	if faults := bad.Validate(); len(faults) != 5 {
 		t.Errorf("%d faults, want 5: %v", len(faults), faults)

@@ -1,6 +1,7 @@
 // Package cpu models processors as the kernel sees them: cores on which hard
-// interrupts come before softirqs and softirqs before tasks, a fair scheduler with
-// a periodic tick, and costs that take simulated time.
+// interrupts come before softirqs and softirqs before tasks, FIFO tasks before those of
+// the fair class (package fair), a periodic tick and timers with exact instants, and
+// costs that take simulated time.
 //
 // Code that runs on a core is written in direct style. It says what its work
 // costs with Core.Spend, and calls Core.Look before it reads or writes anything

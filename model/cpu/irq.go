@@ -22,16 +22,22 @@ type Line struct {
 	core    *Core
 	bit     uint64
 	handler func(*Core)
+
+	thread    *Task // where handlers run in threads
+	threadDue bool
 }
 
-// NewLine adds an interrupt line. The handler runs in hardirq context with
-// interrupts off. A core has at most 64 lines.
+// NewLine adds an interrupt line. The handler runs in hardirq context with interrupts
+// off; where handlers are threaded, in a thread with BH and interrupts off. A core has at most 64 lines.
 func (c *Core) NewLine(irq int, name string, handler func(*Core)) *Line {
 	if len(c.lines) == 64 {
 		panic("cpu: more than 64 interrupt lines on one core")
 	}
 	l := &Line{IRQ: irq, Name: name, core: c, bit: 1 << len(c.lines), handler: handler}
 	c.lines = append(c.lines, l)
+	if irq >= 0 && c.ForcedThreaded() {
+		l.thread = l.newThread()
+	}
 	return l
 }
 
@@ -134,7 +140,7 @@ func (c *Core) deliver() {
 			c.pending &^= l.bit
 			c.handle(l)
 		}
-		if !c.needResched || !c.preemptibleAtIRQReturn() {
+		if !c.preemptsAtIRQReturn() {
 			break
 		}
 		c.switchTask(c.ctx != User)
@@ -161,7 +167,11 @@ func (c *Core) handle(l *Line) {
 	c.Spend(model.StageHardirqEntry)
 	c.Look()
 	c.traceIRQ(trace.IRQHandlerEntry, l)
-	l.handler(c)
+	if l.thread != nil {
+		l.wakeThread()
+	} else {
+		l.handler(c)
+	}
 	c.Look()
 	c.traceIRQ(trace.IRQHandlerExit, l)
 	c.Spend(model.StageHardirqExit)
@@ -178,18 +188,29 @@ func (c *Core) handle(l *Line) {
 	c.irqsOff = false
 }
 
-// preemptibleAtIRQReturn: user code always is, kernel code only under full
-// preemption and outside atomic sections. The idle loop looks for itself.
-func (c *Core) preemptibleAtIRQReturn() bool {
-	if c.InInterrupt() || c.preemptOff > 0 || c.cur == c.idle {
+// preemptsAtIRQReturn: user code is always preempted if a switch is due, kernel code
+// only where it is preemptible and outside atomic sections, and not for one that is
+// put off. The idle loop looks for itself.
+func (c *Core) preemptsAtIRQReturn() bool {
+	if c.atomic() || c.cur == c.idle {
 		return false
 	}
-	return c.ctx == User || c.m.cfg.Preempt == PreemptFull
+	if c.ctx == User {
+		return c.switchDue()
+	}
+	return c.needResched && c.m.cfg.Preempt >= PreemptFull
 }
 
-// BHDisable is local_bh_disable.
+// switchDue reports whether a task switch is due, at once or lazily.
+func (c *Core) switchDue() bool { return c.needResched || c.reschedLazy }
+
+// BHDisable is local_bh_disable. On PREEMPT_RT it waits while another task of the core
+// has BH off.
 func (c *Core) BHDisable() {
 	c.Look()
+	if c.m.cfg.PreemptRT && c.hardirqs == 0 {
+		c.lockBH()
+	}
 	c.bhOff++
 }
 
@@ -203,6 +224,10 @@ func (c *Core) BHEnable() {
 	c.bhOff--
 	if c.soft != nil && !c.InInterrupt() && c.soft.Pending() {
 		c.soft.DoSoftirq()
+		c.Look()
+	}
+	if c.m.cfg.PreemptRT && !c.InInterrupt() {
+		c.unlockBH()
 	}
 	c.PreemptCheck()
 }
@@ -224,7 +249,9 @@ func (c *Core) BeginSoftirq(x Context) (prev Context, entered sim.Time) {
 func (c *Core) EndSoftirq(prev Context, entered sim.Time) {
 	c.Look()
 	c.serving = false
-	if c.ctx != Ksoftirqd { // whose softirqs are its own runtime
+	// What ksoftirqd runs is its own runtime; on PREEMPT_RT all softirqs are a task's,
+	// and may have been preempted in between.
+	if c.ctx != Ksoftirqd && !c.m.cfg.PreemptRT {
 		c.irqTime += c.eng.Now() - entered
 	}
 	c.ctx = prev
@@ -247,16 +274,17 @@ func (c *Core) PreemptEnable() {
 }
 
 // PreemptCheck is the preemption point of preempt_enable and local_bh_enable: it
-// does something only under full preemption.
+// does something only where kernel code is preemptible.
 func (c *Core) PreemptCheck() {
-	if c.m.cfg.Preempt != PreemptFull {
+	if c.m.cfg.Preempt < PreemptFull {
 		return
 	}
 	c.CondResched()
 }
 
-// CondResched is cond_resched: it gives the core away if a switch is due. Under
-// full preemption there is rarely one left, as it happens where it becomes due.
+// CondResched is cond_resched: it gives the core away if a switch is due. Under full
+// and lazy preemption there is rarely one left, as it happens where it becomes due,
+// and one that is put off does not count.
 func (c *Core) CondResched() {
 	c.Look()
 	if c.needResched && c.preemptible() {
@@ -272,5 +300,14 @@ func (c *Core) MightResched() {
 }
 
 func (c *Core) preemptible() bool {
-	return !c.InInterrupt() && !c.irqsOff && c.preemptOff == 0 && c.cur != c.idle
+	return !c.atomic() && !c.irqsOff && c.cur != c.idle
+}
+
+// atomic reports whether the core is in code that must not be preempted, interrupts
+// being off not counted. On PREEMPT_RT that does not include softirqs and BH-off sections.
+func (c *Core) atomic() bool {
+	if c.hardirqs > 0 || c.preemptOff > 0 {
+		return true
+	}
+	return !c.m.cfg.PreemptRT && (c.serving || c.bhOff > 0)
 }

@@ -358,7 +358,7 @@ func TestPreemptionDoesNotNest(t *testing.T) {
 	var tasks []*Task
 	line := c.NewLine(1, "dev", func(c *Core) {
 		deepest = max(deepest, runtime.Callers(0, make([]uintptr, 1000)))
-		c.fair.curr.vruntime = c.fair.minVR + sim.Second // the other one is next
+		c.fair.Charge(sim.Second) // the other one is next
 		c.needResched = true
 	})
 	for i := range 2 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 	"napisim/sim/trace"
 )
@@ -16,16 +17,19 @@ const (
 	PreemptNone Preemption = iota
 	PreemptVoluntary
 	PreemptFull
+	// PreemptLazy is PREEMPT_LAZY, from v6.13: as full, but what the fair class decides
+	// waits for the return to user mode or the next tick.
+	PreemptLazy
 )
 
 // String returns the name that scenarios use.
 func (p Preemption) String() string {
-	return [...]string{"none", "voluntary", "full"}[p]
+	return [...]string{"none", "voluntary", "full", "lazy"}[p]
 }
 
 // ParsePreemption returns the model of that name.
 func ParsePreemption(name string) (Preemption, error) {
-	for p := PreemptNone; p <= PreemptFull; p++ {
+	for p := PreemptNone; p <= PreemptLazy; p++ {
 		if p.String() == name {
 			return p, nil
 		}
@@ -44,6 +48,14 @@ type Config struct {
 	HZ int
 	// Preempt is the preemption model.
 	Preempt Preemption
+	// ThreadIRQs lets interrupt handlers run in threads (the boot option threadirqs).
+	// The local timer and inter-processor interrupts stay hard.
+	ThreadIRQs bool
+	// PreemptRT is CONFIG_PREEMPT_RT: interrupt handlers run in threads, tasks can be
+	// preempted in BH-off sections and softirqs. It needs Preempt full or lazy.
+	PreemptRT bool
+	// Scheduler is the fair class; the zero value is CFS.
+	Scheduler fair.Params
 	// IRQTimeAccounting excludes hard and soft interrupt time from the runtime of
 	// the interrupted task (CONFIG_IRQ_TIME_ACCOUNTING).
 	IRQTimeAccounting bool
@@ -73,9 +85,13 @@ func (c *Config) Validate() []error {
 	default:
 		faults = append(faults, fmt.Errorf("hz: %d is not one of 100, 250, 300, 1000", c.HZ))
 	}
-	if c.Preempt > PreemptFull {
+	if c.Preempt > PreemptLazy {
 		faults = append(faults, fmt.Errorf("preempt: there is no model %d", c.Preempt))
 	}
+	if c.PreemptRT && c.Preempt < PreemptFull {
+		faults = append(faults, fmt.Errorf("preempt: %v is not possible with PREEMPT_RT", c.Preempt))
+	}
+	faults = append(faults, c.Scheduler.Validate()...)
 	for s, d := range c.Costs {
 		if d < 0 {
 			faults = append(faults, fmt.Errorf("costs.%v: %v is negative", model.Stage(s), d))
@@ -110,9 +126,8 @@ type Machine struct {
 // NewMachine builds the cores, each with its idle task. cfg must be valid.
 func NewMachine(eng *sim.Engine, cfg Config) *Machine {
 	m := &Machine{eng: eng, cfg: cfg, tick: sim.Second / sim.Time(cfg.HZ), nextPID: 10}
-	fair := newFairParams(cfg.Cores)
 	for id := range cfg.Cores {
-		c := &Core{ID: id, m: m, eng: eng, costs: cfg.Costs, fair: fairQueue{params: fair}}
+		c := &Core{ID: id, m: m, eng: eng, costs: cfg.Costs, fair: fair.New(cfg.Scheduler, cfg.Cores, m.tick)}
 		c.setEager(eng.Mode() == sim.Eager)
 		c.started = eng.Now()
 		c.clock = c.started

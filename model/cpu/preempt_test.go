@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 )
 
@@ -205,4 +206,62 @@ func TestPreemptedTaskKeepsItsDebt(t *testing.T) {
 		run(t, m, ms)
 		j.expect(t, "55us urgent", "149us urgent", "150us task")
 	})
+}
+
+// Lazy preemption (kernel-facts 3.7, from v6.13): a wakeup in the fair class does not
+// set need_resched, so it does not end a softirq loop. User code is preempted at the
+// return from the interrupt; kernel code when the next tick makes the switch due. Over
+// idle and for FIFO tasks nothing is put off.
+//
+// The woken task has waited from 10 us on for one that uses up its slice at the tick
+// of 4 ms, or, put off, at 8 ms; so it sleeps with lag, and is woken at 9 ms.
+func TestLazyPreemption(t *testing.T) {
+	inKernel := func(t *Task) {
+		for {
+			t.Core().Work(10 * ms)
+			t.Core().CondResched()
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		preempt Preemption
+		body    func(*Task) // nil: idle
+		fifo    int
+		need    bool
+		want    sim.Time
+	}{
+		{"kernel, full", PreemptFull, inKernel, 0, true, 9 * ms},
+		{"kernel, lazy", PreemptLazy, inKernel, 0, false, 12 * ms},
+		{"user, lazy", PreemptLazy, hog, 0, false, 9 * ms},
+		{"kernel, lazy, FIFO", PreemptLazy, inKernel, 1, true, 9 * ms},
+		{"idle, lazy", PreemptLazy, nil, 0, true, 9 * ms},
+	} {
+		eachMode(t, func(t *testing.T, mode sim.Mode) {
+			m := newMachine(mode, func(c *Config) {
+				c.Preempt = tt.preempt
+				c.Scheduler = fair.Params{Policy: fair.EEVDF, DelayDequeue: true}
+			})
+			c := m.Cores[0]
+			var ran sim.Time
+			woken := m.NewTask(c, "woken", TaskConfig{FIFO: tt.fifo}, func(task *Task) {
+				task.Sleep()
+				ran = c.Now()
+			})
+			if tt.body != nil {
+				start(c, "busy", TaskConfig{}, tt.body)
+			}
+			at(m, 10*us, woken.WakeFromDevice)
+			line := c.NewLine(1, "dev", func(c *Core) {
+				c.Wake(woken)
+				if got := c.NeedResched(); got != tt.need {
+					t.Errorf("%s: need_resched %v after the wakeup", tt.name, got)
+				}
+			})
+			at(m, 9*ms, line.Raise)
+			run(t, m, 20*ms)
+			if ran != tt.want {
+				t.Errorf("%s: runs at %v, want %v", tt.name, ran, tt.want)
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 	"napisim/sim/trace"
 
@@ -63,12 +64,23 @@ func weighted(last opKind) []opKind {
 
 func drawConfig(t *rapid.T) Config {
 	cfg := Config{
-		Cores:             rapid.IntRange(1, 3).Draw(t, "cores"),
-		HZ:                rapid.SampledFrom([]int{100, 250, 300, 1000}).Draw(t, "hz"),
-		Preempt:           Preemption(rapid.IntRange(0, 2).Draw(t, "preempt")),
+		Cores:   rapid.IntRange(1, 3).Draw(t, "cores"),
+		HZ:      rapid.SampledFrom([]int{100, 250, 300, 1000}).Draw(t, "hz"),
+		Preempt: Preemption(rapid.IntRange(0, 2).Draw(t, "preempt")),
+		Scheduler: fair.Params{
+			Policy:       fair.Policy(rapid.IntRange(0, 1).Draw(t, "policy")),
+			DelayDequeue: rapid.Bool().Draw(t, "delay dequeue"),
+		},
 		IRQTimeAccounting: rapid.Bool().Draw(t, "irqtime"),
 		IPILatency:        drawTime(8).Draw(t, "ipi"),
 		TickPhase:         drawTime(3999).Draw(t, "tickphase"),
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "threaded") {
+	case 0:
+		cfg.ThreadIRQs = true
+	case 1:
+		cfg.PreemptRT = true
+		cfg.Preempt = max(cfg.Preempt, PreemptFull)
 	}
 	costs := rapid.SliceOfN(drawTime(12), int(model.NumStages), int(model.NumStages)).Draw(t, "costs")
 	if rapid.IntRange(0, 4).Draw(t, "free") > 0 {
@@ -202,7 +214,7 @@ func (w *world) play(t *rapid.T) *outcome {
 	for _, task := range w.tasks {
 		o.TaskStats = append(o.TaskStats, task.Stats())
 		o.Runtime = append(o.Runtime, task.Runtime())
-		o.VRuntime = append(o.VRuntime, task.ent.vruntime)
+		o.VRuntime = append(o.VRuntime, task.ent.VRuntime())
 	}
 	for _, l := range w.lines {
 		o.Lines = append(o.Lines, l.Count)
@@ -215,24 +227,11 @@ func (w *world) play(t *rapid.T) *outcome {
 func (w *world) audit(t *rapid.T) {
 	checkBooks(t, w.m)
 	for _, c := range w.m.Cores {
-		q := &c.fair
-		n, weight := 0, int64(0)
-		if q.curr != nil {
-			n, weight = 1, q.curr.weight
+		if fault := c.fair.Check(func(e *fair.Entity) bool { return !e.Owner.(*Task).Runnable() }); fault != "" {
+			t.Errorf("cpu%d: %s", c.ID, fault)
 		}
-		for i, e := range q.queue {
-			n, weight = n+1, weight+e.weight
-			if i > 0 && q.queue[i-1].vruntime > e.vruntime {
-				t.Errorf("cpu%d: queue out of order at %d", c.ID, i)
-			}
-			if !e.task.Runnable() || e.task == c.cur && !c.irqsOff {
-				t.Errorf("cpu%d: %s is queued, but runnable %v, current %v", c.ID, e.task.Name, e.task.Runnable(), e.task == c.cur)
-			}
-		}
-		if n != q.nr || weight != q.weight {
-			t.Errorf("cpu%d: %d entities of weight %d, counted %d of %d", c.ID, n, weight, q.nr, q.weight)
-		}
-		if c.parked == idling && !c.kicked && (n > 0 || len(c.rt) > 0 || c.pending != 0) {
+		n := c.fair.Waiting()
+		if c.parked == idling && !c.kicked && (n > 0 || c.fair.Curr() != nil || len(c.rt) > 0 || c.pending != 0) {
 			t.Errorf("cpu%d: idle with %d fair and %d FIFO tasks, interrupts %b", c.ID, n, len(c.rt), c.pending)
 		}
 	}

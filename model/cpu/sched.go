@@ -7,7 +7,9 @@ import (
 // schedule calls the scheduler from a task that has looked. It returns when the task
 // runs again, at once if it is the one picked.
 func (c *Core) schedule(preempt bool) {
-	c.mustNotBeAtomic("scheduling")
+	if !preempt || c.atomic() || c.irqsOff {
+		c.mustNotBeAtomic("scheduling")
+	}
 	c.switchTask(preempt)
 	if c.pending != 0 {
 		c.deliver()
@@ -31,9 +33,9 @@ func (c *Core) switchTask(preempt bool) {
 	c.ctx = System
 	c.updateCurr()
 	c.putPrev(prev)
-	c.needResched = false
-	next := c.pickNext(prev)
-	next.ent.execStart = c.clockTask
+	c.needResched, c.reschedLazy = false, false
+	next := c.pickNext()
+	next.since = c.clockTask
 	if next != prev {
 		c.switchTo(prev, next, preempt)
 	}
@@ -54,6 +56,8 @@ func (c *Core) switchTo(prev, next *Task, preempt bool) {
 	}
 	c.traceSwitch(prev, next, preempt)
 	c.shelve(prev, next)
+	prev.bhOff, prev.serving = c.bhOff, c.serving
+	c.bhOff, c.serving = next.bhOff, next.serving
 	c.eng.Ready(next.proc)
 	if prev.state != stateDead {
 		prev.proc.Park()
@@ -81,27 +85,25 @@ func (c *Core) begin() {
 	}
 }
 
-// putPrev puts the task that ran back on its queue, or takes it off if it sleeps.
+// putPrev takes the task that ran off its queue if it does not go on.
 func (c *Core) putPrev(t *Task) {
-	switch stays := t.state == stateRunning; {
-	case t == c.idle:
-	case stays && t.cfg.FIFO > 0: // it keeps its place
-	case stays:
-		c.fair.putCurr(&t.ent)
-	case t.cfg.FIFO > 0:
+	switch {
+	case t == c.idle || t.state == stateRunning: // it keeps its place
+	case t.fifo() > 0:
 		c.dequeueRT(t)
 	default:
-		c.fair.dequeueCurr(&t.ent)
+		c.fair.Block(t.state == stateDead)
 	}
 }
 
 // pickNext is pick_next_task: FIFO tasks first, then the fair class, then idle.
-func (c *Core) pickNext(prev *Task) *Task {
+func (c *Core) pickNext() *Task {
 	if len(c.rt) > 0 {
+		c.fair.Release()
 		return c.rt[0]
 	}
-	if e := c.fair.pick(&prev.ent); e != nil {
-		return e.task
+	if e := c.fair.Pick(); e != nil {
+		return e.Owner.(*Task)
 	}
 	return c.idle
 }
@@ -112,14 +114,22 @@ func (c *Core) activate(t *Task) {
 	t.begun = true
 	t.state = stateRunning
 	t.stats.Wakeups++
-	if t.cfg.FIFO > 0 {
+	if t.fifo() > 0 {
 		c.enqueueRT(t)
-		c.needResched = c.needResched || c.cur.cfg.FIFO < t.cfg.FIFO
+		c.needResched = c.needResched || c.cur.fifo() < t.fifo()
 	} else {
-		c.updateCurr()
-		c.fair.enqueue(&t.ent, fresh)
-		if c.cur == c.idle || c.fair.preempts(&t.ent) {
+		if t.ent.Delayed() { // requeue_delayed_entity sees the runtimes as they were last noted
+			c.fair.Enqueue(&t.ent, fresh)
+			c.updateCurr()
+		} else {
+			c.updateCurr()
+			c.fair.Enqueue(&t.ent, fresh)
+		}
+		switch {
+		case c.cur == c.idle:
 			c.needResched = true
+		case !c.needResched && c.fair.Preempts(&t.ent):
+			c.reschedFair()
 		}
 	}
 	c.traceWakeup(t)
@@ -140,25 +150,37 @@ func (c *Core) updateClock() {
 	c.clockTask += delta
 }
 
-// updateCurr brings the runtime of the running task up to date (update_curr).
+// updateCurr brings the runtime of the running task up to date (update_curr). Under
+// EEVDF a switch may become due by that.
 func (c *Core) updateCurr() {
 	c.updateClock()
 	t := c.cur
-	delta := c.clockTask - t.ent.execStart
+	delta := c.clockTask - t.since
 	if t == c.idle || delta == 0 {
 		return
 	}
-	t.ent.execStart = c.clockTask
-	t.ent.sumExec += delta
-	if t.cfg.FIFO == 0 {
-		c.fair.charge(&t.ent, delta)
+	t.since = c.clockTask
+	if t.fifo() > 0 {
+		t.ent.Ran += delta
+	} else if c.fair.Charge(delta) {
+		c.reschedFair()
+	}
+}
+
+// reschedFair is what the fair class does when the running task has to give the core
+// away: resched_curr, from v6.13 resched_curr_lazy.
+func (c *Core) reschedFair() {
+	if c.m.cfg.Preempt == PreemptLazy {
+		c.reschedLazy = true
+	} else {
+		c.needResched = true
 	}
 }
 
 // enqueueRT inserts t behind all FIFO tasks of its priority or above.
 func (c *Core) enqueueRT(t *Task) {
 	i := len(c.rt)
-	for i > 0 && c.rt[i-1].cfg.FIFO < t.cfg.FIFO {
+	for i > 0 && c.rt[i-1].fifo() < t.fifo() {
 		i--
 	}
 	c.rt = append(c.rt, nil)
@@ -207,6 +229,8 @@ func (t *Task) reportedState(preempt bool) string {
 		return "R"
 	case t.state == stateDead:
 		return "X"
+	case t.state == stateBlocked:
+		return "D"
 	}
 	return "S"
 }

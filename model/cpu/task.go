@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"napisim/model"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 )
 
@@ -13,7 +14,8 @@ const (
 	stateNew     taskState = iota
 	stateRunning           // running or runnable: TASK_RUNNING
 	stateSleeping
-	stateWaking // a remote wakeup is on its way
+	stateBlocked // waits for the BH lock of PREEMPT_RT; no wakeup but the lock's counts
+	stateWaking  // a remote wakeup is on its way
 	stateDead
 )
 
@@ -51,8 +53,13 @@ type Task struct {
 	cfg   TaskConfig
 	state taskState
 	begun bool
-	ent   entity
+	ent   fair.Entity
+	since sim.Time // when its runtime was last brought up to date, by the clock of updateClock
 	stats TaskStats
+
+	lent    int // SCHED_FIFO priority of a task that waits for the BH lock it holds
+	bhOff   int // of a preempted task, as in Core
+	serving bool
 
 	sleeper *HRTimer // of SleepUntil; made when first needed
 	charges []charge // of what it was preempted in, not paid for yet
@@ -81,7 +88,7 @@ func (m *Machine) NewTask(c *Core, name string, cfg TaskConfig, body func(*Task)
 func (m *Machine) newTask(c *Core, name string, cfg TaskConfig, body func(*Task)) *Task {
 	t := &Task{Name: name, PID: m.nextPID, core: c, cfg: cfg}
 	m.nextPID++
-	t.ent = entity{task: t, weight: niceWeight(cfg.Nice)}
+	t.ent = fair.NewEntity(t, cfg.Nice)
 	t.proc = m.eng.NewProc(name, func(*sim.Proc) { body(t) })
 	return t
 }
@@ -93,7 +100,7 @@ func (t *Task) Core() *Core { return t.core }
 func (t *Task) Stats() TaskStats { return t.stats }
 
 // Runtime returns the time that the scheduler has charged to the task.
-func (t *Task) Runtime() sim.Time { return t.ent.sumExec }
+func (t *Task) Runtime() sim.Time { return t.ent.Ran }
 
 // Runnable reports whether the task is running or waits for a core: the test that
 // ksoftirqd_running makes.
@@ -145,7 +152,7 @@ func (t *Task) ToUser() {
 	c := t.core
 	c.Look()
 	c.mustNotBeAtomic("return to user mode")
-	for c.needResched {
+	for c.switchDue() {
 		c.schedule(false)
 	}
 	c.ctx = User
@@ -226,8 +233,8 @@ func (c *Core) handleResched() {
 
 // prio returns the kernel's priority number: 120 plus nice, or 99 minus FIFO.
 func (t *Task) prio() int {
-	if t.cfg.FIFO > 0 {
-		return 99 - t.cfg.FIFO
+	if t.fifo() > 0 {
+		return 99 - t.fifo()
 	}
 	return 120 + t.cfg.Nice
 }

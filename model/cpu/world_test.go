@@ -237,6 +237,9 @@ func (w *world) section(c *Core, t *Task, o op) {
 		w.exec(c, t, o.body)
 		c.PreemptEnable()
 	case opBH:
+		if c.PreemptRT() && c.preemptOff > 0 {
+			return // waiting for the lock while atomic is a fault
+		}
 		c.BHDisable()
 		w.exec(c, t, o.body)
 		c.BHEnable()
@@ -299,6 +302,16 @@ func (s *miniSoftirqs) Pending() bool { return s.pending != 0 }
 func (s *miniSoftirqs) RaiseTimer() { s.pending |= 1 }
 
 func (s *miniSoftirqs) InvokeSoftirq() {
+	if s.c.ForcedThreaded() {
+		if !s.c.BHLocked() {
+			s.c.Wake(s.ksoftirqd)
+		}
+		return
+	}
+	s.invoke()
+}
+
+func (s *miniSoftirqs) invoke() {
 	if !s.w.spec.Defer || !s.ksoftirqd.Runnable() {
 		s.loop(Softirq)
 	}
@@ -308,7 +321,7 @@ func (s *miniSoftirqs) InvokeSoftirq() {
 func (s *miniSoftirqs) DoSoftirq() {
 	off := s.c.IRQSave()
 	if s.pending != 0 {
-		s.InvokeSoftirq()
+		s.invoke()
 	}
 	s.c.IRQRestore(off)
 }
@@ -319,7 +332,7 @@ func (s *miniSoftirqs) raise(vec uint) {
 	s.c.Look()
 	if s.w.pay() {
 		s.pending |= vec
-		if !s.c.InInterrupt() {
+		if !s.c.InInterrupt() && !s.c.BHLocked() {
 			s.c.Wake(s.ksoftirqd)
 		}
 	}
@@ -362,16 +375,15 @@ func (s *miniSoftirqs) run(t *Task) {
 	c := s.c
 	c.Enter(Ksoftirqd)
 	for {
-		c.IRQDisable()
-		if s.pending == 0 {
-			c.IRQEnable()
-			if s.pending == 0 {
-				t.Sleep()
-			}
+		if c.Look(); s.pending == 0 {
+			t.Sleep()
 			continue
 		}
-		s.loop(Ksoftirqd)
-		c.IRQEnable()
+		c.KsoftirqdRunBegin()
+		if s.pending != 0 {
+			s.loop(Ksoftirqd)
+		}
+		c.KsoftirqdRunEnd()
 		c.CondResched()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"napisim/scenarios/recording"
 	"napisim/scenarios/recording/observe"
 	"napisim/sim"
+	"napisim/sim/trace"
 )
 
 // after is how long after the recording's last event the simulation goes on: its clock
@@ -15,14 +16,14 @@ const after = 5_000_000
 // simulate runs the machine of a recording and returns what happened. What is recorded of
 // the sender's beginning is its first interrupt, so a first run tells how long before that
 // the sender has to begin.
-func simulate(r *recording.Recording, recorded *observe.Observation) (*observe.Observation, error) {
-	o, err := simulateShifted(r, 0)
+func simulate(r *recording.Recording, recorded *observe.Observation) (*observe.Observation, *trace.Log, error) {
+	o, log, err := simulateShifted(r, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	late, ok := lateness(recorded, o)
 	if !ok || late == 0 {
-		return o, nil
+		return o, log, nil
 	}
 	return simulateShifted(r, -late)
 }
@@ -41,16 +42,17 @@ func lateness(recorded, simulated *observe.Observation) (late int64, ok bool) {
 	return b - a, a >= 0 && b >= 0
 }
 
-func simulateShifted(r *recording.Recording, shift int64) (*observe.Observation, error) {
+func simulateShifted(r *recording.Recording, shift int64) (*observe.Observation, *trace.Log, error) {
 	b, err := build(r, shift)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer b.close()
 	if err := b.run(b.at(b.in.End + after)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return observed(b.log, b.start, r.DeviceOf)
+	o, err := observed(b.log, b.start, r.DeviceOf)
+	return o, b.log, err
 }
 
 // end ends a simulation.
@@ -74,6 +76,6 @@ func (b *bench) run(until sim.Time) (err error) {
 // Both returns the two observations of a recording.
 func Both(r *recording.Recording) (recorded, simulated *observe.Observation, err error) {
 	recorded = observe.Of(r)
-	simulated, err = simulate(r, recorded)
+	simulated, _, err = simulate(r, recorded)
 	return recorded, simulated, err
 }

@@ -1,13 +1,16 @@
 package conform
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"napisim/scenarios/recording"
 	"napisim/scenarios/recording/input"
 	"napisim/scenarios/recording/match"
 	"napisim/scenarios/recording/observe"
+	"napisim/sim/trace"
 )
 
 // A Result is the comparison of one recording.
@@ -20,42 +23,66 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// File compares the recording at a path. With a directory for inputs it writes there what
-// went into the simulation, in ID.input.yaml. The error says why the recording cannot be
+// Options are what is written beside the results; empty writes nothing.
+type Options struct {
+	// Inputs is the directory for what went into each simulation, in ID.input.yaml.
+	Inputs string
+	// Traces is the directory for what each simulation would have been recorded as, in
+	// ID.trace.txt. Its clock starts with the simulation and has microseconds.
+	Traces string
+}
+
+// File compares the recording at a path. The error says why the recording cannot be
 // read; one that can be read and not simulated is a Result with a Reason.
-func File(path, inputs string) (Result, error) {
+func File(path string, o Options) (Result, error) {
 	r, err := recording.Load(path)
 	if err != nil {
 		return Result{}, err
 	}
-	if inputs != "" {
-		if err := input.Of(r).Write(filepath.Join(inputs, r.ID+".input.yaml")); err != nil {
+	if o.Inputs != "" {
+		if err := input.Of(r).Write(filepath.Join(o.Inputs, r.ID+".input.yaml")); err != nil {
 			return Result{}, err
 		}
 	}
-	return Compare(r), nil
+	out, log := compare(r)
+	if o.Traces != "" && log != nil {
+		var text bytes.Buffer
+		if err := trace.WriteText(&text, log.Events()); err != nil {
+			return out, err
+		}
+		if err := os.WriteFile(filepath.Join(o.Traces, r.ID+".trace.txt"), text.Bytes(), 0o644); err != nil { //nolint:gosec // a report
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // Compare simulates what a recording shows and compares the two.
 func Compare(r *recording.Recording) Result {
+	out, _ := compare(r)
+	return out
+}
+
+// compare is Compare that returns the trace of the simulation as well, nil if there was none.
+func compare(r *recording.Recording) (Result, *trace.Log) {
 	recorded := observe.Of(r)
 	out := Result{Kernel: r.Kernel.Preset}
 	out.ID, out.Kind, out.Match.Match = r.ID, r.Kind(), match.None
 	out.Compared, out.Recorded = len(recorded.Items), len(recorded.Items)
 	if len(recorded.Items) == 0 {
 		out.Reason = "nothing to compare: the trace has no interrupt of a network device, no pass and no poll"
-		return out
+		return out, nil
 	}
-	simulated, err := simulate(r, recorded)
+	simulated, log, err := simulate(r, recorded)
 	if err != nil {
 		out.Reason = err.Error()
-		return out
+		return out, nil
 	}
 	out.Match = match.Compare(r.ID, r.Kind(), recorded, simulated)
 	if p, err := pricesOf(r); err == nil {
 		out.Costs = p.from
 	}
-	return out
+	return out, log
 }
 
 // A Summary counts results.

@@ -39,12 +39,25 @@ func NewE1000E(cfg Config, host driver.Host, dev *emulated.E1000E) *E1000E {
 }
 
 // Open posts the receive ring and enables interrupts. It belongs to the construction of
-// a run, after the devices were joined.
+// a run, after the devices were joined. The link is up by then: see linkUp.
 func (d *E1000E) Open() {
 	d.open(d.rx.Size() - 1)
 	d.dev.SetEITR(emulated.VectorRX, d.itr.interval())
 	d.dev.SetEITR(emulated.VectorTX, d.itr.interval())
+	if !d.cfg.FixedITR {
+		d.linkUp()
+	}
 	d.dev.Unmask(0, emulated.CauseRXQ0|emulated.CauseTXQ0)
+}
+
+// linkUp leaves what the two receive interrupts leave that e1000_watchdog_task asks for
+// while the link comes up. The poll of the first still finds an unknown speed, for which
+// e1000_set_itr has 4000 a second; the second interrupt writes that to the device, and
+// its poll begins to raise the rate, which the first interrupt of the run will write.
+func (d *E1000E) linkUp() {
+	d.itr.rate = rates[bulkLatency]
+	d.dev.SetEITR(emulated.VectorRX, d.itr.interval())
+	d.setITR = d.itr.set()
 }
 
 // intrRX is e1000_intr_msix_rx. The device has masked the vector itself.

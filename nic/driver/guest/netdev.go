@@ -44,7 +44,12 @@ type Netdev struct {
 	qdisc   qdisc
 	netTX   bool
 	sent    int64
-	stats   Stats
+
+	refs        []reference // of the transmit ring, by place
+	skb         int64       // the number of pktgen's current skb
+	fresh       bool        // which has not been sent yet
+	completions int         // skbs that wait for net_tx_action
+	stats       Stats
 }
 
 // Stats are the counters of a driver beside those of its device.
@@ -59,6 +64,7 @@ type Stats struct {
 func newNetdev(cfg Config, host driver.Host, port *emulated.Port) *Netdev {
 	d := &Netdev{cfg: cfg, host: host, port: port, rx: port.RX(), tx: port.TX(), itr: newITR(cfg)}
 	d.bql = newBQL(cfg, host.Machine.HZ())
+	d.refs = make([]reference, d.tx.Size())
 	d.tail = func(made int64) int64 { return made }
 	return d
 }

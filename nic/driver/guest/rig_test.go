@@ -95,6 +95,7 @@ type rig struct {
 	losses model.Losses
 	stack  *testStack
 	na, nb *Netdev
+	full   bool // senders send full frames
 }
 
 func newRig(s setup) *rig {
@@ -162,6 +163,7 @@ func (r *rig) pktgen(n int, starts []sim.Time) {
 	r.task(starts[0], func(t *cpu.Task) {
 		c := t.Core()
 		for _, at := range starts {
+			r.na.NewSKB()
 			for c.Look(); c.Now() < at; c.Look() {
 				r.at(at, t.WakeFromDevice)
 				t.Sleep()
@@ -177,6 +179,22 @@ func (r *rig) pktgen(n int, starts []sim.Time) {
 					c.BHDisable()
 				}
 			}
+			c.BHEnable()
+		}
+	})
+}
+
+// udpsend sends a datagram at each instant, by the stack.
+func (r *rig) udpsend(starts []sim.Time) {
+	r.task(starts[0], func(t *cpu.Task) {
+		c := t.Core()
+		for _, at := range starts {
+			for c.Look(); c.Now() < at; c.Look() {
+				r.at(at, t.WakeFromDevice)
+				t.Sleep()
+			}
+			c.BHDisable()
+			r.na.Xmit(c, udp())
 			c.BHEnable()
 		}
 	})
@@ -225,6 +243,8 @@ type testStack struct {
 	freed map[string]int64
 	warm  bool
 
+	arrived func(c *cpu.Core, dev string) // tells a process
+
 	truesize int   // of the last packet
 	skipped  int64 // frames that a test took off the ring of nb itself
 }
@@ -236,6 +256,9 @@ func (k *testStack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
 	}
 	k.freed[s.Dev] += int64(s.Segs)
 	k.truesize = s.Truesize
+	if k.arrived != nil {
+		k.arrived(c, s.Dev)
+	}
 	k.env.FreeSKB(c, s, false)
 }
 
@@ -276,6 +299,19 @@ func excerpt(t *testing.T, name string) (all []happening) {
 	return all
 }
 
+// other stands for a vector that excerpts leave out.
+const other = " other"
+
+func vector(v int64) string {
+	switch softirq.Vector(v) {
+	case softirq.NetRX:
+		return " NET_RX"
+	case softirq.NetTX:
+		return " NET_TX"
+	}
+	return other
+}
+
 // happenings are those of a run, in the form of an excerpt.
 func (r *rig) happenings() (all []happening) {
 	for _, e := range r.m.Trace.Events() {
@@ -284,21 +320,15 @@ func (r *rig) happenings() (all []happening) {
 		case trace.IRQHandlerEntry:
 			what = "irq " + e.S
 		case trace.SoftirqRaise:
-			if e.A == int64(softirq.NetRX) {
-				what = "raise " + [...]string{".", "s", "h", "H"}[e.Flags.Context]
-			}
+			what = "raise " + [...]string{".", "s", "h", "H"}[e.Flags.Context] + vector(e.A)
 		case trace.SoftirqEntry:
-			if e.A == int64(softirq.NetRX) {
-				what = "entry NET_RX"
-			}
+			what = "entry" + vector(e.A)
 		case trace.SoftirqExit:
-			if e.A == int64(softirq.NetRX) {
-				what = "exit NET_RX"
-			}
+			what = "exit" + vector(e.A)
 		case trace.NAPIPoll:
 			what = fmt.Sprintf("poll %s %d", e.S, e.B)
 		}
-		if what != "" {
+		if what != "" && !strings.HasSuffix(what, other) {
 			all = append(all, happening{e.At, what})
 		}
 	}

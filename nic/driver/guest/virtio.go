@@ -138,8 +138,8 @@ func (d *Virtio) startXmit1(c *cpu.Core, p *packet, more bool) bool {
 	if !d.post(c, p, virtioSpare) {
 		return false
 	}
-	if d.stopped {
-		d.enableDelayed()
+	if d.stopped && !d.enableDelayed() {
+		d.napiSchedule(c, d.txNAPI, &d.dev.TXQueue) // more was used than a callback would wait for
 	}
 	switch {
 	case !d.bql.on:

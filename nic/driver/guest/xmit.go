@@ -18,7 +18,19 @@ const wakeThreshold = 32
 type packet struct {
 	model.Segment
 	mss int
+	ref reference
 }
+
+// reference says who else holds an skb that is on the transmit ring. One of the stack
+// is the driver's alone. The frames of a burst of pktgen are references to one skb,
+// which pktgen gives up when it makes the next.
+type reference int64
+
+const (
+	ownReference   reference = -1
+	otherReference reference = 0
+	// Above are the last references of an skb of pktgen, by its number.
+)
 
 // qdisc is pfifo_fast with one band. It takes no memory before it is needed.
 type qdisc struct {
@@ -41,14 +53,18 @@ func (q *qdisc) pop() {
 	q.n--
 }
 
-// OpenNetTX installs net_tx_action on a core for these interfaces: a queue that is
-// started again goes on with its qdisc there. It belongs to the construction of a run,
-// which may do without it where only Burst sends.
+// OpenNetTX installs net_tx_action on a core for these interfaces: skbs that a hard
+// interrupt could not free are freed there, and a queue that is started again goes on
+// with its qdisc. It belongs to the construction of a run. Without it nothing raises
+// NET_TX, which is right only where nobody looks at it and only Burst sends.
 func OpenNetTX(sd *softirq.Softnet, devs ...*Netdev) {
 	for _, d := range devs {
 		d.netTX = true
 	}
 	sd.OpenSoftirq(softirq.NetTX, func() {
+		for _, d := range devs {
+			d.freeCompletions(sd.Core())
+		}
 		for _, d := range devs {
 			d.runQdisc(sd.Core())
 		}
@@ -62,14 +78,29 @@ func (d *Netdev) Stopped() bool { return d.stopped }
 // xmitStopped is netif_xmit_stopped: the ring is too full, or byte queue limits forbid.
 func (d *Netdev) xmitStopped() bool { return d.stopped || d.bql.xoff }
 
+// NewSKB is pktgen's preparation of a burst: it gives up its own reference to the skb of
+// the burst before. It comes before the wait for the next burst. Burst does it too
+// where the caller has not.
+func (d *Netdev) NewSKB() {
+	d.skb++
+	d.fresh = true
+}
+
 // Burst is pktgen_xmit with "burst n": it posts n copies of seg, telling the driver for
 // all but the last that more will come. Byte queue limits do not stop it, a full ring
 // does. It returns how many were sent; softirqs are off on core c meanwhile. The
 // segment stays the caller's.
 func (d *Netdev) Burst(c *cpu.Core, seg *model.Segment, n int) (sent int) {
-	p := packet{Segment: *seg}
 	c.Look()
+	if !d.fresh {
+		d.NewSKB()
+	}
+	d.fresh = false
+	p := packet{Segment: *seg}
 	for ; sent < n && !d.stopped; sent++ {
+		if sent+1 == n {
+			p.ref = reference(d.skb)
+		}
 		if !d.start(c, &p, sent+1 < n) {
 			d.stats.TXBusy++
 			break
@@ -82,13 +113,13 @@ func (d *Netdev) Burst(c *cpu.Core, seg *model.Segment, n int) (sent int) {
 // while the queue is stopped. Softirqs are off on core c. The segment is the caller's
 // again afterwards.
 func (d *Netdev) Xmit(c *cpu.Core, seg *model.Segment) {
-	d.xmit(c, &packet{Segment: *seg}, false)
+	d.xmit(c, &packet{Segment: *seg, ref: ownReference}, false)
 }
 
 // XmitTSO is Xmit of an skb of several segments that the device cuts (an e1000 with
 // TSO): its payload is that of all, mss that of each.
 func (d *Netdev) XmitTSO(c *cpu.Core, seg *model.Segment, mss int) {
-	d.xmit(c, &packet{Segment: *seg, mss: mss}, false)
+	d.xmit(c, &packet{Segment: *seg, mss: mss, ref: ownReference}, false)
 }
 
 // XmitList is dev_queue_xmit of an skb that was segmented in software: the driver is
@@ -96,7 +127,7 @@ func (d *Netdev) XmitTSO(c *cpu.Core, seg *model.Segment, mss int) {
 // queue stops in between. The segments are the caller's again afterwards.
 func (d *Netdev) XmitList(c *cpu.Core, segs []model.Segment) {
 	for i := range segs {
-		d.xmit(c, &packet{Segment: segs[i]}, i+1 < len(segs))
+		d.xmit(c, &packet{Segment: segs[i], ref: ownReference}, i+1 < len(segs))
 	}
 }
 
@@ -158,6 +189,7 @@ func (d *Netdev) post(c *cpu.Core, p *packet, spare int) bool {
 		d.stopped = true
 		return false
 	}
+	d.refs[d.tx.Posted()%int64(d.tx.Size())] = p.ref
 	d.tx.Post(&p.Frame, p.mss)
 	d.stopped = d.tx.Unused() < spare
 	return true
@@ -191,7 +223,12 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 	count, bytes := 0, 0
 	for c.Look(); count < d.tx.Size() && d.tx.Done() > 0; c.Look() {
 		n := min(d.tx.Done(), d.tx.Size()-count)
+		if c.InHardirq() {
+			n = 1 // each raises NET_TX at its own instant
+		}
+		last := false
 		for range n {
+			last = d.lastReference(d.refs[d.tx.Reaped()%int64(d.tx.Size())])
 			s := d.tx.Reap()
 			d.itr.txPackets += s.Segments
 			d.itr.txBytes += s.Bytes
@@ -199,6 +236,9 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 		}
 		count += n
 		c.SpendN(model.StageTXCompletion, n)
+		if last && c.InHardirq() {
+			d.freeLater(c)
+		}
 	}
 	wake := d.bql.done(bytes, c.Machine().Jiffies())
 	if count > 0 && d.stopped && d.tx.Unused() >= wakeAt {
@@ -208,4 +248,27 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 		d.wake(c)
 	}
 	return count < d.tx.Size()
+}
+
+// lastReference reports whether the driver frees an skb by giving up r.
+func (d *Netdev) lastReference(r reference) bool {
+	return r == ownReference || r > otherReference && int64(r) < d.skb
+}
+
+// freeLater is dev_kfree_skb_irq: an skb cannot be freed in a hard interrupt, so it
+// goes to the completion queue, and each raises NET_TX.
+func (d *Netdev) freeLater(c *cpu.Core) {
+	if d.netTX {
+		c.Look()
+		d.completions++
+		d.wake(c)
+	}
+}
+
+// freeCompletions is the first part of net_tx_action.
+func (d *Netdev) freeCompletions(c *cpu.Core) {
+	c.Look()
+	n := d.completions
+	d.completions = 0
+	c.SpendN(model.StageSKBFree, n)
 }

@@ -183,3 +183,23 @@ func TestXmitOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestVirtioStopsLate: a queue that stops when the device has used more than a callback
+// would wait for polls by itself; no callback would ever come.
+func TestVirtioStopsLate(t *testing.T) {
+	s := ofDriver("k61", "virtio")
+	s.device = emulated.Config{RXRing: 48, TXRing: 48, TXDelay: 3 * us}
+	r := newRig(s)
+	list := func(sizes ...int) (all []sending) {
+		for _, n := range sizes {
+			all = append(all, sending{at: ms, n: n})
+		}
+		return all
+	}
+	r.sender(r.na, phaseEnd-1, list(1, 1, 1))
+	r.sender(r.nb, phaseEnd-2, list(1, 1, 1, 1, 1, 1, 3, 23, 1, 7))
+	r.run(t, 50*ms)
+	if r.na.rx.Taken() != 40 || r.nb.qdisc.n != 0 {
+		t.Errorf("%d frames of 40, %d in the qdisc", r.na.rx.Taken(), r.nb.qdisc.n)
+	}
+}

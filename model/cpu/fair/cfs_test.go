@@ -1,4 +1,4 @@
-package cpu
+package fair
 
 import (
 	"testing"
@@ -8,13 +8,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-const ms = sim.Millisecond
+const (
+	us = sim.Microsecond
+	ms = sim.Millisecond
+)
 
 // The tunables scale with 1 + floor(log2(min(cores, 8))) (kernel-facts 3.6).
 func TestScalingWithCores(t *testing.T) {
 	for cores, factor := range map[int]sim.Time{1: 1, 2: 2, 3: 2, 4: 3, 7: 3, 8: 4, 9: 4, 64: 4} {
-		want := fairParams{latency: 6 * ms * factor, minGran: 750 * us * factor, wakeupGran: ms * factor}
-		if got := newFairParams(cores); got != want {
+		want := scaled{Params{
+			Latency: 6 * ms * factor, MinGranularity: 750 * us * factor, WakeupGranularity: ms * factor,
+			BaseSlice: 750 * us * factor,
+		}, ms}
+		if got := (Params{}).scale(cores, ms); got != want {
 			t.Errorf("%d cores: %v, want %v", cores, got, want)
 		}
 	}
@@ -22,18 +28,19 @@ func TestScalingWithCores(t *testing.T) {
 
 // newQueue returns a queue for one core with a running entity and some that wait, all
 // given by nice value, and with vruntime 0.
-func newQueue(nices ...int) (*fairQueue, []*entity) {
-	q := &fairQueue{params: newFairParams(1)}
-	var all []*entity
+func newQueue(nices ...int) (*Queue, []*Entity) { return newQueueOf(Params{}, nices...) }
+
+func newQueueOf(p Params, nices ...int) (*Queue, []*Entity) {
+	q := New(p, 1, 4*ms)
+	var all []*Entity
 	for _, nice := range nices {
-		e := &entity{weight: niceWeight(nice)}
-		q.nr++
-		q.weight += e.weight
-		q.insert(e)
-		all = append(all, e)
+		e := NewEntity(nil, nice)
+		q.add(&e)
+		q.insert(&e)
+		all = append(all, &e)
 	}
-	q.pick(nil)
-	return q, all
+	q.Pick()
+	return &q, all
 }
 
 // A slice is the share of the weight in a period of 6 ms, or of 0.75 ms for each
@@ -56,7 +63,7 @@ func TestSlice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		q, all := newQueue(tt.nices...)
-		if got := q.slice(all[0]); got != tt.want {
+		if got := q.slice(all[0], false); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -70,16 +77,16 @@ func TestWakeupGranularity(t *testing.T) {
 		gran sim.Time
 	}{{0, ms}, {-20, ms * 1024 / 88761}, {19, ms * 1024 / 15}} {
 		q, all := newQueue(0)
-		woken := &entity{weight: niceWeight(tt.nice), vruntime: 10 * ms}
+		woken := &Entity{weight: niceWeight(tt.nice), vruntime: 10 * ms}
 		for _, lead := range []sim.Time{-ms, 0, 1, tt.gran, tt.gran + 1, 10 * tt.gran} {
 			all[0].vruntime = 10*ms + lead
-			if got, want := q.preempts(woken), lead > tt.gran; got != want {
+			if got, want := q.Preempts(woken), lead > tt.gran; got != want {
 				t.Errorf("nice %d, lead %v: preempts %v", tt.nice, lead, got)
 			}
 		}
 	}
 	q, _ := newQueue()
-	if q.preempts(&entity{weight: nice0}) {
+	if q.Preempts(&Entity{weight: nice0}) {
 		t.Error("nothing runs, but is preempted")
 	}
 }
@@ -103,15 +110,15 @@ func TestTickRule(t *testing.T) {
 	}
 	for _, tt := range tests {
 		q, all := newQueue(0, 0)
-		all[0].prevSum, all[0].sumExec = sim.Second, sim.Second+tt.ran
+		all[0].prevRan, all[0].Ran = sim.Second, sim.Second+tt.ran
 		all[0].vruntime, all[1].vruntime = tt.lead, 0
-		if got := q.tick(); got != tt.want {
+		if got := q.Tick(); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
 	q, all := newQueue(0)
-	all[0].sumExec = sim.Second
-	if q.tick() {
+	all[0].Ran = sim.Second
+	if q.Tick() {
 		t.Error("an entity alone is rescheduled")
 	}
 }
@@ -139,8 +146,8 @@ func TestPlacement(t *testing.T) {
 		q, all := newQueue(0)
 		all[0].vruntime = 100 * ms
 		q.updateMin()
-		e := &entity{weight: niceWeight(tt.nice), vruntime: tt.own}
-		q.enqueue(e, tt.fresh)
+		e := &Entity{weight: niceWeight(tt.nice), vruntime: tt.own}
+		q.Enqueue(e, tt.fresh)
 		if e.vruntime != tt.want {
 			t.Errorf("%s: vruntime %v, want %v", tt.name, e.vruntime, tt.want)
 		}
@@ -156,14 +163,14 @@ func TestMinVruntime(t *testing.T) {
 			t.Errorf("%s: minimum %v, want %v", what, q.minVR, want)
 		}
 	}
-	q.charge(all[0], 2*ms)
+	q.Charge(2 * ms)
 	step("the other one waits at 0", 0)
 	all[1].vruntime = 5 * ms
-	q.charge(all[0], 2*ms)
+	q.Charge(2 * ms)
 	step("the running one is behind", 4*ms)
-	q.dequeueCurr(all[0])
+	q.Block(false)
 	step("it sleeps", 5*ms)
-	q.enqueue(all[0], false)
+	q.Enqueue(all[0], false)
 	q.updateMin()
 	step("it wakes up with credit", 5*ms)
 	if got := all[0].vruntime; got != 4*ms {
@@ -174,36 +181,29 @@ func TestMinVruntime(t *testing.T) {
 // An entity that goes on begins no new slice; one that is picked after another does.
 func TestPickBeginsASlice(t *testing.T) {
 	q, all := newQueue(0, 0)
-	run := func(e *entity, d sim.Time) {
-		e.sumExec += d
-		q.charge(e, d)
-		q.putCurr(e)
-	}
-	expect := func(prev, want *entity, slice sim.Time) {
+	expect := func(d sim.Time, want *Entity, slice sim.Time) {
 		t.Helper()
-		if e := q.pick(prev); e != want || e.prevSum != slice {
-			t.Errorf("picked %p with a slice from %v, want %p from %v", e, e.prevSum, want, slice)
+		q.Charge(d)
+		if e := q.Pick(); e != want || e.prevRan != slice {
+			t.Errorf("picked %p with a slice from %v, want %p from %v", e, e.prevRan, want, slice)
 		}
 	}
 	all[1].vruntime = 2 * ms
-	run(all[0], ms)
-	expect(all[0], all[0], 0)
-	run(all[0], 2*ms)
-	expect(all[0], all[1], 0)
-	run(all[1], 2*ms)
-	expect(all[1], all[0], 3*ms)
+	expect(ms, all[0], 0)
+	expect(2*ms, all[1], 0)
+	expect(2*ms, all[0], 3*ms)
 }
 
 // The queue against the plainest second implementation: a list that is searched for
 // the smallest vruntime, of equal ones the first that came.
 func TestFairQueueAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := &fairQueue{params: newFairParams(rapid.IntRange(1, 8).Draw(t, "cores"))}
-		var waiting, asleep []*entity
-		var running *entity
-		for i := range rapid.IntRange(1, 12).Draw(t, "entities") {
+		q := New(Params{}, rapid.IntRange(1, 8).Draw(t, "cores"), 4*ms)
+		var waiting, asleep []*Entity
+		var running *Entity
+		for range rapid.IntRange(1, 12).Draw(t, "entities") {
 			nice := rapid.IntRange(-20, 19).Draw(t, "nice")
-			asleep = append(asleep, &entity{weight: niceWeight(nice), execStart: sim.Time(i)})
+			asleep = append(asleep, &Entity{weight: niceWeight(nice)})
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			before := q.minVR
@@ -212,21 +212,20 @@ func TestFairQueueAgainstAList(t *testing.T) {
 				if len(asleep) > 0 {
 					e := asleep[0]
 					asleep = asleep[1:]
-					q.enqueue(e, rapid.Bool().Draw(t, "fresh"))
+					q.Enqueue(e, rapid.Bool().Draw(t, "fresh"))
 					waiting = append(waiting, e)
 				}
 			case "run":
 				if running != nil {
-					q.charge(running, sim.Time(rapid.IntRange(0, 8).Draw(t, "ran"))*ms)
+					q.Charge(sim.Time(rapid.IntRange(0, 8).Draw(t, "ran")) * ms)
 				}
 			case "sleep":
 				if running != nil {
-					q.dequeueCurr(running)
+					q.Block(false)
 					asleep, running = append(asleep, running), nil
 				}
 			case "switch":
 				if running != nil {
-					q.putCurr(running)
 					waiting, running = append(waiting, running), nil
 				}
 				best := -1
@@ -235,7 +234,7 @@ func TestFairQueueAgainstAList(t *testing.T) {
 						best = i
 					}
 				}
-				got := q.pick(nil)
+				got := q.Pick()
 				if best >= 0 {
 					running = waiting[best]
 					waiting = append(waiting[:best:best], waiting[best+1:]...)
@@ -254,7 +253,7 @@ func TestFairQueueAgainstAList(t *testing.T) {
 	})
 }
 
-func smallestOf(running *entity, waiting []*entity) *entity {
+func smallestOf(running *Entity, waiting []*Entity) *Entity {
 	smallest := running
 	for _, e := range waiting {
 		if smallest == nil || e.vruntime < smallest.vruntime {
