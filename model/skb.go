@@ -54,6 +54,17 @@ type SKB struct {
 	// CsumNone says that nobody has verified the transport checksum yet (CHECKSUM_NONE):
 	// the first to need it pays for it.
 	CsumNone bool
+	// Head is the size of the head's data area in bytes, skb_shared_info included, where
+	// the headers lie in a buffer of their own. 0 says that the head is the receive page
+	// (build_skb).
+	Head int
+	// HeadFreed says that the descriptor was freed when the skb was merged into the one
+	// before it (skb_try_coalesce): only its pages are left.
+	HeadFreed bool
+	// NAPIID is the id of the NAPI that received the skb (skb_mark_napi_id), 0 for none.
+	NAPIID int
+	// AllocCPU is the core that allocated the descriptor (alloc_cpu, since v5.19).
+	AllocCPU int
 	// Age is the jiffy at which GRO began to hold this skb.
 	Age int64
 	// Arrivals are the wire arrivals of the segments, oldest first.

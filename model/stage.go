@@ -64,6 +64,13 @@ const (
 	StageRecvSKB
 	StageCopyByte
 	StageAppRead
+	StageEpollCallback
+	StageEpollEvent
+	StageSlabAlloc
+	StageSlabFree
+	StageSlabBulkAlloc
+	StageSlabBulkFree
+	StageSKBDefer
 
 	// NumStages is the number of stages.
 	NumStages
@@ -94,19 +101,19 @@ var stageText = [NumStages]struct {
 	StageDMASync:       {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},
 	StageDMASyncByte:   {"dma_sync_byte", "DMA sync per byte where caches are not coherent", true},
 	StageXDP:           {"xdp", "running the XDP program on one frame", false},
-	StageSKBBuild:      {"skb_build", "allocating and initialising one skb (build_skb)", false},
-	StageSKBFree:       {"skb_free", "freeing one skb, pages not included", false},
+	StageSKBBuild:      {"skb_build", "initialising one skb (build_skb), without the allocation of its descriptor", false},
+	StageSKBFree:       {"skb_free", "freeing one skb, without its descriptor and its pages", false},
 	StagePageFast:      {"page_fast", "one page through the page_pool cache", false},
 	StagePageRing:      {"page_ring", "one page through the page_pool ring (either direction)", false},
 	StagePageSlow:      {"page_slow", "one page from or to the page allocator, DMA map included", false},
 	StageRefill:        {"refill", "making one descriptor ready for the NIC again", false},
 	StageDoorbell:      {"doorbell", "one doorbell write over MMIO", false},
-	StageTXCompletion:  {"tx_completion", "reclaiming one transmitted frame, skb free included", false},
+	StageTXCompletion:  {"tx_completion", "reclaiming one transmitted frame, skb free included but not its descriptor", false},
 	StageNAPIComplete:  {"napi_complete", "napi_complete_done", false},
 	StageIRQUnmask:     {"irq_unmask", "enabling the device's interrupt over MMIO", false},
 	StageCsumByte:      {"csum_byte", "software checksum per byte, where the device does not verify it", true},
 	StageGROReceive:    {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},
-	StageGROMerge:      {"gro_merge", "skb_gro_receive: appending one segment", false},
+	StageGROMerge:      {"gro_merge", "skb_gro_receive: appending one segment, without the free of its descriptor", false},
 	StageGROFlush:      {"gro_flush", "completing one held skb: lengths, checksum, hand-over", false},
 	StageListReceive:   {"list_receive", "netif_receive_skb_list_internal, fixed part per list", false},
 	StageSublist:       {"sublist", "one more sublist of a list: another protocol or interface", false},
@@ -125,8 +132,15 @@ var stageText = [NumStages]struct {
 	StageSyscall:       {"syscall", "entering and leaving the kernel for one system call", false},
 	StageRecvmsg:       {"recvmsg", "recvmsg without its data: socket lock, checks, release", false},
 	StageRecvSKB:       {"recv_skb", "taking one skb off a socket queue, without its free", false},
-	StageCopyByte:      {"copy_byte", "copying one byte to user space", true},
+	StageCopyByte:      {"copy_byte", "copying one byte to user space, or within the kernel", true},
 	StageAppRead:       {"app_read", "the application's own work per read call", false},
+	StageEpollCallback: {"epoll_callback", "ep_poll_callback: noting that a socket may be ready, without the wakeup", false},
+	StageEpollEvent:    {"epoll_event", "epoll_wait for one socket on its ready list: poll, hand-over, back on the list", false},
+	StageSlabAlloc:     {"slab_alloc", "allocating one skb descriptor from the slab (kmem_cache_alloc)", false},
+	StageSlabFree:      {"slab_free", "freeing one skb descriptor to the slab (kmem_cache_free)", false},
+	StageSlabBulkAlloc: {"slab_bulk_alloc", "allocating one of many skb descriptors (kmem_cache_alloc_bulk)", false},
+	StageSlabBulkFree:  {"slab_bulk_free", "freeing one of many skb descriptors (kmem_cache_free_bulk)", false},
+	StageSKBDefer:      {"skb_defer", "leaving one skb to the core that allocated it: lock, list, its line in the cache", false},
 }
 
 // String returns the stage's name in platform files.

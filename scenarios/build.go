@@ -11,6 +11,7 @@ import (
 	"napisim/model/cpu/fair"
 	"napisim/model/host"
 	"napisim/model/link"
+	"napisim/model/skbuff"
 	"napisim/model/tcp"
 	"napisim/model/traffic"
 	"napisim/nic"
@@ -138,12 +139,23 @@ func (sys *System) buildKernel() error {
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err
 	}
+	heads := skbuff.Config{
+		Cache:    sys.scenario.Kernel.Behaviours[spec.SKBCache],
+		Defer:    sys.scenario.Kernel.Behaviours[spec.SKBDeferFree],
+		DeferMax: sys.scenario.Sysctl.SKBDeferMax,
+	}
+	if err := errors.Join(heads.Validate()...); err != nil {
+		return err
+	}
+	sys.env.Heads = skbuff.New(heads, sys.machine, sys.env.SKBs)
 	// One stack serves all interfaces: the socket of a flow does not depend on the way
 	// by which its packets come.
 	k := stack.New(&sys.env)
 	k.RouteHint = sys.scenario.Kernel.Behaviours[spec.IPList] == spec.RouteHint
 	for _, c := range sys.machine.Cores {
-		sys.softnets = append(sys.softnets, softirq.NewSoftnet(c, cfg, k, sys.env.SKBs))
+		sd := softirq.NewSoftnet(c, cfg, k, sys.env.SKBs)
+		sd.SetHeads(sys.env.Heads)
+		sys.softnets = append(sys.softnets, sd)
 	}
 	sys.stack = k
 	return nil
@@ -173,7 +185,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 	}
 	if n.Driver == spec.DriverLAN966x {
 		devCfg.SharedVector, devCfg.Rearm = true, nic.LatchEvents
-		drvCfg.Buffer = 4096
+		drvCfg.Buffer, drvCfg.BuildSKB = 4096, true
 	}
 	if err := errors.Join(slices.Concat(wire.Validate(), devCfg.Validate(), drvCfg.Validate())...); err != nil {
 		return err
@@ -182,7 +194,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 	p.up = &uplink{pipe: p.in, rate: int64(wire.Rate)}
 	p.out = link.NewEgress(sys.eng, phaseLinks+sim.Phase(i), wire, p.peers)
 	dev := nic.New(sys.eng, phaseNICs+sim.Phase(i), devCfg, p.in, p.out)
-	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses}
+	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses, Heads: sys.env.Heads}
 	if n.Driver == spec.DriverLAN966x {
 		p.dev = driver.NewLAN966x(drvCfg, h, dev).Netdev
 	} else {
@@ -208,8 +220,13 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
 	}
+	if err == nil {
+		cfg.Head, err = skbuff.HeadSize(sys.scenario.Kernel.Behaviours[spec.SKBSmallHead], skbuff.GROMaxHead)
+	}
 	if err == nil && n.Features.GRO {
-		cfg.GRO, err = sys.groConfig(n)
+		if cfg.GRO, err = sys.groConfig(n); err == nil {
+			cfg.GRO.HeadTruesize = cfg.Head + model.SKBHead
+		}
 	}
 	return cfg, err
 }
@@ -229,20 +246,43 @@ func (sys *System) groConfig(n spec.NIC) (*gro.Config, error) {
 func (sys *System) buildApps() error {
 	s := sys.scenario
 	sys.readers = map[string]*host.UDPSock{}
+	sys.epolls = map[string]*host.Epoll{}
 	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
 		switch app.Kind {
 		case spec.AppUDPReader:
-			sock := host.NewUDPSock(&sys.env, host.UDPConfig{RcvBuf: sys.udpRcvbuf(app), GRO: app.UDPGRO && sys.scenario.Kernel.Behaviours[spec.UDPGRO] != "none"})
+			cfg := host.UDPConfig{
+				RcvBuf: sys.udpRcvbuf(app),
+				GRO:    app.UDPGRO && s.Kernel.Behaviours[spec.UDPGRO] != "none",
+				Rcvbuf: s.Kernel.Behaviours[spec.UDPRcvbuf], Wakeup: s.Kernel.Behaviours[spec.UDPWakeup],
+			}
+			if err := errors.Join(cfg.Validate()...); err != nil {
+				return err
+			}
+			sock := host.NewUDPSock(&sys.env, cfg)
 			sys.readers[name] = sock
 			sys.udp = append(sys.udp, sock)
-			sys.start(app, name, host.Datagrams(sock))
+			if app.Wait == spec.WaitEpoll {
+				sys.epoll(name, app).Add(sock)
+			} else {
+				sys.start(app, name, host.Datagrams(sock))
+			}
 		case spec.AppCPUHog:
 			sys.start(app, name, host.Hog)
 		case spec.AppTCPReader: // a task for each connection, made with the traffic
 		}
 	}
 	return nil
+}
+
+// epoll returns the epoll instance of an app, and makes it and its task first.
+func (sys *System) epoll(name string, app spec.App) *host.Epoll {
+	if sys.epolls[name] == nil {
+		ep := host.NewEpoll()
+		sys.epolls[name] = ep
+		sys.start(app, name, host.EventLoop(ep, int(app.ReadSize)))
+	}
+	return sys.epolls[name]
 }
 
 // udpRcvbuf is sk_rcvbuf: the default, or twice what the application asks for, up
@@ -308,6 +348,20 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 // iperf3 do not start at one instant.
 const startJitter = sim.Millisecond
 
+// startReader gives connection i of some traffic its reader: a task, or a place in the
+// epoll instance of the app.
+func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.TCPSock) {
+	if app.Wait == spec.WaitEpoll {
+		sys.epoll(t.To, app).Add(sock)
+		return
+	}
+	task := t.To
+	if t.Flows > 1 {
+		task = fmt.Sprintf("%s/%d", t.To, i)
+	}
+	sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+}
+
 func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 	app := sys.scenario.Apps[t.To]
 	jitter := sys.rand("start/" + name)
@@ -315,8 +369,8 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 	for i := range t.Flows {
 		flow := sys.nextFlow
 		sys.nextFlow++
-		rcvCfg := sys.receiverConfig(flow, t, app)
-		if err := errors.Join(rcvCfg.Validate()...); err != nil {
+		rcvCfg, err := sys.receiverConfig(flow, t, app)
+		if err != nil {
 			return err
 		}
 		rcv := tcp.NewReceiver(rcvCfg, sys.env.SKBs)
@@ -329,11 +383,7 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 		sock := host.NewTCPSock(&sys.env, sys.machine.Cores[app.CPU], rcv, p.dev.Xmit)
 		sys.stack.Bind(flow, sock)
 		sys.tcp = append(sys.tcp, sock)
-		task := t.To
-		if t.Flows > 1 {
-			task = fmt.Sprintf("%s/%d", t.To, i)
-		}
-		sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+		sys.startReader(app, t, i, sock)
 
 		snd := tcp.NewSender(sys.eng, phasePeers, sndCfg, p.up)
 		snd.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))

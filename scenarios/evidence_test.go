@@ -53,7 +53,12 @@ func TestLan966xRegressionEmerges(t *testing.T) {
 	const schedule = "kernel.behaviours.napi_schedule="
 	for _, hz := range []string{"hz=100", "hz=250", "hz=1000"} {
 		t.Run(hz, func(t *testing.T) {
-			always := mean(t, 0, 4, "lan966x-napi-schedule", hz, schedule+spec.AlwaysRaise)
+			seeds := 4
+			if hz == "hz=1000" {
+				// Three runs in eight of the old kernel fall into the new one's rhythm there.
+				seeds = 8
+			}
+			always := mean(t, 0, seeds, "lan966x-napi-schedule", hz, schedule+spec.AlwaysRaise)
 			skip := mean(t, 0, 4, "lan966x-napi-schedule", hz, schedule+spec.SkipRaise)
 			if r := skip("goodput") / always("goodput"); r < 0.65 || r > 0.90 {
 				t.Errorf("goodput changes by a factor of %.3f, published 0.75", r)

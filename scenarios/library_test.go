@@ -42,7 +42,26 @@ var presetChanges = map[string]string{
 	// shorter by 6.17.
 	"scheduler": "v4.8=cfs v6.6=eevdf_6_6 v6.12=eevdf_6_12 v6.18=eevdf_6_17",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
-	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner",
+	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner v6.6=direct_in_softirq",
+	// Descriptors are kept for allocations from 5.12 on, more of them in 6.18.
+	"skb_cache": "v4.8=free_only v5.12=unified v6.18=unified_128",
+	// Heads for headers come from kmalloc from 5.11 on, from a page from 6.1 on, and from a
+	// slab of their own between 6.12 and 6.14.
+	"skb_small_head": "v4.8=page_frag v5.11=kmalloc v6.1=page_slice v6.14=small_slab",
+	// TCP readers leave skbs to the core that allocated them from 5.19 on.
+	"skb_defer_free": "v4.8=never v5.19=alloc_cpu",
+	// The receive half of TCP: 4.19 (ACKs, autotuning), 5.0 (backlog), 6.1, 6.6 and 6.10.
+	"tcp_ack_now":          "v4.8=window v4.19=window_or_drained",
+	"tcp_backlog_ack":      "v4.8=each v6.12=deferred",
+	"tcp_backlog_coalesce": "v4.8=never v5.3=contiguous",
+	"tcp_backlog_limit":    "v4.8=rcvbuf_sndbuf v6.1=half_sndbuf v6.12=double_rcvbuf",
+	"tcp_drs":              "v4.8=reader v4.19=growth v6.18=growth_less_unread",
+	"tcp_sack_compression": "v4.8=never v4.19=from_first v5.3=after_three",
+	"tcp_win_scaling":      "v4.8=adv_win_scale v6.6=ratio_65 v6.12=ratio_128",
+	// UDP has its own memory accounting from 4.10 on; it is strict in 6.18.
+	"udp_rcvbuf": "v4.8=at_limit v4.12=above_limit_recheck v6.12=above_limit v6.18=strict",
+	// In 6.10 to 6.12 only a datagram that finds the queue empty tells the reader.
+	"udp_wakeup": "v4.8=every v6.12=when_empty v6.13=every",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and
 	// 6.12.117 refuse less, 6.3.8 to 6.6.9 do not.
 	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",

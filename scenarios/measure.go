@@ -7,6 +7,8 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/model/host"
+	"napisim/model/skbuff"
+	"napisim/model/tcp"
 	"napisim/nic/driver"
 	"napisim/sim"
 	"napisim/sim/metric"
@@ -31,6 +33,8 @@ const (
 	rawSegments     = "stack_segments"
 	rawAcks         = "acks_sent"
 	rawRetransmits  = "retransmits"
+	rawSKB          = "skb_" // the start of names
+	rawTCP          = "tcp_"
 )
 
 // register lists every counter and histogram of the run in its Set, which cuts the
@@ -98,6 +102,20 @@ func (sys *System) registerKernel() {
 	kernel(rawPolls, func(s *softirq.Stats) int64 { return s.Polls })
 	kernel(rawSqueeze, func(s *softirq.Stats) int64 { return s.TimeSqueeze })
 	kernel(rawWakeups, func(s *softirq.Stats) int64 { return s.KsoftirqdWakeups })
+	heads := func(name string, read func(skbuff.Stats) int64) {
+		sys.sum(rawSKB+name, func() (total int64) {
+			for _, c := range sys.machine.Cores {
+				total += read(sys.env.Heads.On(c).Stats())
+			}
+			return total
+		})
+	}
+	heads("slab_allocs", func(s skbuff.Stats) int64 { return s.SlabAllocs })
+	heads("slab_frees", func(s skbuff.Stats) int64 { return s.SlabFrees })
+	heads("bulk_allocs", func(s skbuff.Stats) int64 { return s.BulkAllocs })
+	heads("bulk_frees", func(s skbuff.Stats) int64 { return s.BulkFrees })
+	heads("deferred", func(s skbuff.Stats) int64 { return s.Deferred })
+	heads("defer_kicks", func(s skbuff.Stats) int64 { return s.Kicks })
 	sys.sum(rawPackets, func() int64 { return sys.stack.Stats().Packets })
 	sys.sum(rawSegments, func() int64 { return sys.stack.Stats().Segments })
 	sys.sum(rawSwitches, func() (total int64) {
@@ -129,6 +147,9 @@ func (sys *System) registerSockets() {
 		}
 		return total
 	})
+	if len(sys.tcp) > 0 {
+		sys.registerTCP()
+	}
 	sys.sum(rawRetransmits, func() (total int64) {
 		for _, s := range sys.senders {
 			total += s.Stats().Retrans
@@ -138,6 +159,27 @@ func (sys *System) registerSockets() {
 	for i, r := range sys.receptions() {
 		sys.histogram(fmt.Sprintf("latency/%d", i), "ps", &r.Latency)
 	}
+}
+
+// registerTCP lists what the kernel counts in /proc/net/netstat.
+func (sys *System) registerTCP() {
+	netstat := func(name string, read func(*tcp.ReceiverStats) int64) {
+		sys.sum(rawTCP+name, func() (total int64) {
+			for _, s := range sys.tcp {
+				st := s.Receiver().Stats()
+				total += read(&st)
+			}
+			return total
+		})
+	}
+	netstat("delayed_acks", func(s *tcp.ReceiverStats) int64 { return s.DelayedACKs })
+	netstat("compressed_acks", func(s *tcp.ReceiverStats) int64 { return s.CompressedACKs })
+	netstat("ofo_queue", func(s *tcp.ReceiverStats) int64 { return s.TCPOFOQueue })
+	netstat("rcv_coalesce", func(s *tcp.ReceiverStats) int64 { return s.TCPRcvCoalesce })
+	netstat("backlog_coalesce", func(s *tcp.ReceiverStats) int64 { return s.TCPBacklogCoalesce })
+	netstat("prune_called", func(s *tcp.ReceiverStats) int64 { return s.PruneCalled })
+	netstat("rcv_collapsed", func(s *tcp.ReceiverStats) int64 { return s.TCPRcvCollapsed })
+	netstat("ofo_pruned", func(s *tcp.ReceiverStats) int64 { return s.OfoPruned })
 }
 
 // receptions returns what each socket has delivered, UDP sockets first.
@@ -214,6 +256,7 @@ func (sys *System) Check() error {
 			faults = append(faults, fmt.Errorf("udp socket %d: %d datagrams queued, %d read, %d waiting", i, st.InDatagrams, r.Reads, s.Queued()))
 		}
 	}
+	faults = append(faults, sys.env.Heads.Check())
 	for _, c := range sys.machine.Cores {
 		faults = append(faults, c.Check())
 	}

@@ -104,7 +104,7 @@ func (w *window) throughput() {
 	w.set("rcvbuf_errors", float64(w.raw["lost_"+model.DropUDPRcvbuf.String()]))
 	w.ratio("gro_segments_per_frame", w.raw[rawSegments], w.raw[rawPackets])
 	for name := range w.raw {
-		if strings.HasPrefix(name, "page_pool_") {
+		if strings.HasPrefix(name, "page_pool_") || strings.HasPrefix(name, rawSKB) || strings.HasPrefix(name, rawTCP) {
 			w.count(name)
 		}
 	}

@@ -146,7 +146,7 @@ func TestBooksOfRandomScenarios(t *testing.T) {
 			"seed=" + fmt.Sprint(rapid.IntRange(1, 1000).Draw(r, "seed")),
 			"hz=" + rapid.SampledFrom([]string{"100", "250", "1000"}).Draw(r, "hz"),
 			"preempt=" + rapid.SampledFrom([]string{"none", "voluntary", "full"}).Draw(r, "preempt"),
-			"kernel.preset=" + rapid.SampledFrom([]string{"v5.4", "v6.1", "v6.3", "v6.4", "v6.5"}).Draw(r, "preset"),
+			"kernel.preset=" + rapid.SampledFrom([]string{"v4.8", "v4.19", "v5.4", "v5.12", "v6.1", "v6.3", "v6.4", "v6.5", "v6.6", "v6.12", "v6.18"}).Draw(r, "preset"),
 			"nics.eth0.driver=" + rapid.SampledFrom([]string{"generic", "lan966x"}).Draw(r, "driver"),
 			"nics.eth0.link.rate=" + rapid.SampledFrom([]string{"100Mbps", "1Gbps", "10Gbps"}).Draw(r, "rate"),
 			"nics.eth0.rings.rx=" + fmt.Sprint(rapid.SampledFrom([]int{1, 8, 64, 512}).Draw(r, "rx")),
@@ -156,6 +156,7 @@ func TestBooksOfRandomScenarios(t *testing.T) {
 			"nics.eth0.irq.rx=" + fmt.Sprint(rapid.IntRange(0, 1).Draw(r, "irq")),
 			"nics.eth0.page_pool.size=" + fmt.Sprint(rapid.SampledFrom([]int{16, 512}).Draw(r, "pool")),
 			"apps.reader.cpu=" + fmt.Sprint(rapid.IntRange(0, 1).Draw(r, "cpu")),
+			"apps.reader.wait=" + rapid.SampledFrom([]string{"recv", "epoll"}).Draw(r, "wait"),
 			"traffic.stream.flows=" + fmt.Sprint(rapid.IntRange(1, 5).Draw(r, "flows")),
 		}
 		s, err := Default().Resolve("quickstart", sets)

@@ -67,6 +67,7 @@ type System struct {
 	ports    []*port
 	env      host.Env
 	readers  map[string]*host.UDPSock // by the name of the app
+	epolls   map[string]*host.Epoll   // by the name of the app
 	udp      []*host.UDPSock
 	tcp      []*host.TCPSock
 	senders  []*tcp.Sender

@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"errors"
+
 	"napisim/model"
 	"napisim/model/link"
 	"napisim/model/tcp"
@@ -9,7 +11,7 @@ import (
 )
 
 // receiverConfig describes the socket that reads one connection.
-func (sys *System) receiverConfig(flow model.FlowID, t spec.Traffic, app spec.App) tcp.ReceiverConfig {
+func (sys *System) receiverConfig(flow model.FlowID, t spec.Traffic, app spec.App) (tcp.ReceiverConfig, error) {
 	s := &sys.scenario.Sysctl
 	cfg := tcp.DefaultReceiverConfig()
 	cfg.Flow, cfg.IPv6 = flow, t.IPv6
@@ -20,12 +22,18 @@ func (sys *System) receiverConfig(flow model.FlowID, t spec.Traffic, app spec.Ap
 	cfg.RmemMax = int(s.RmemMax)
 	cfg.RcvBuf = int(app.Rcvbuf)
 	cfg.ModerateRcvbuf = s.TCPModerateRcvbuf != 0
-	// The timer of SACK compression is a high-resolution one, which cores do not have
-	// yet: duplicate ACKs leave at once.
-	cfg.CompSACKs = 0
+	cfg.AdvWinScale = s.TCPAdvWinScale
+	cfg.CompSACKs = s.TCPCompSACKNr
+	cfg.CompSACKDelay = sim.Time(s.TCPCompSACKDelayNs)
+	cfg.DeferBacklogAcks = s.TCPBacklogAckDefer != 0
 	n := sys.scenario.NICs[t.NIC]
 	cfg.InitialRTT = 2 * sim.Time(n.Link.Delay)
-	return cfg
+	for _, b := range tcp.Behaviours() {
+		if err := cfg.Choose(b, sys.scenario.Kernel.Behaviours[b]); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, errors.Join(cfg.Validate()...)
 }
 
 // senderConfig describes the peer of one connection.

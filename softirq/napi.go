@@ -58,6 +58,7 @@ type NAPI struct {
 	gro     *gro.Table
 	rxList  model.SKBList
 	rxCount int
+	reuse   bool // the skb of a merged packet waits for the next napi_get_frags
 
 	stats NAPIStats
 }

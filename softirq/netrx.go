@@ -141,6 +141,7 @@ func (w *netRXWork) take() {
 func (w *netRXWork) poll() pollsEnd {
 	sd := w.sd
 	for {
+		sd.heads.FlushDeferred(sd.core)
 		if w.list.empty() {
 			if w.repoll.empty() {
 				return pollsDone

@@ -12,8 +12,12 @@ import (
 func (n *NAPI) GROReceive(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROReceiveEntry, s)
 	result := n.devGROReceive(s)
-	if result == gro.Normal {
+	switch result {
+	case gro.Normal:
 		n.sd.b.groNormal.Receive(n, s)
+	case gro.MergedFree:
+		n.sd.heads.On(n.Core()).FreeStolen()
+	case gro.Merged, gro.Held:
 	}
 	n.traceGROExit(trace.NAPIGROReceiveExit, result)
 }
@@ -23,8 +27,12 @@ func (n *NAPI) GROReceive(s *model.SKB) {
 func (n *NAPI) GROFrags(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROFragsEntry, s)
 	result := n.devGROReceive(s)
-	if result == gro.Normal {
+	switch result {
+	case gro.Normal:
 		n.sd.b.groNormal.Frags(n, s)
+	case gro.MergedFree:
+		n.reuse = true // napi_reuse_skb
+	case gro.Merged, gro.Held:
 	}
 	n.traceGROExit(trace.NAPIGROFragsExit, result)
 }
@@ -45,10 +53,17 @@ func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	n.stats.GROReceived++
 	result := n.gro.Receive(s, c.Machine().Jiffies())
 	if result == gro.Merged || result == gro.MergedFree { // the struct is empty; a chained descriptor is counted in the superframe
-		c.Spend(model.StageGROMerge)
 		n.sd.skbs.Put(s)
+		c.Spend(model.StageGROMerge)
 	}
 	return result
+}
+
+// GetFrags is napi_get_frags: it reports whether the skb of a merged packet is used again,
+// so that the driver needs no new one.
+func (n *NAPI) GetFrags() (reused bool) {
+	reused, n.reuse = n.reuse, false
+	return reused
 }
 
 // Complete is the end of napi_gro_complete: GRO has finished a superframe, which goes

@@ -3,6 +3,7 @@ package softirq
 import (
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/sim/metric"
 )
 
@@ -44,6 +45,7 @@ type Softnet struct {
 	b       behaviours
 	stack   Stack
 	skbs    *model.SKBPool
+	heads   *skbuff.Heads
 	actions [NumVectors]func()
 
 	pending   uint32
@@ -94,10 +96,19 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	sd.actions[Timer] = c.RunTimers
 	sd.actions[HI] = func() { sd.taskletAction(&sd.hiTasklets) }
 	sd.actions[Tasklet] = func() { sd.taskletAction(&sd.tasklets) }
-	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd) }
+	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd); sd.heads.On(c).EndOfNetRX() }
+	sd.actions[HRTimer] = c.RunSoftHRTimers
+	c.SetHRTimerSoftirq(func() { sd.raiseSoftirqIRQOff(HRTimer) })
 	sd.ksoftirqd = newKsoftirqd(sd)
 	c.SetSoftirqs(sd)
 	return sd
+}
+
+// SetHeads gives the core its cache of skb descriptors, and the interrupt that others send
+// when they have left many skbs for it. Without it descriptors cost nothing.
+func (sd *Softnet) SetHeads(h *skbuff.Heads) {
+	sd.heads = h
+	h.SetKick(sd.core, func() { sd.raiseSoftirqBit(NetRX) })
 }
 
 // Core returns the core that this state belongs to.

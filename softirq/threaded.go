@@ -124,6 +124,7 @@ func (n *NAPI) threadedPollLoop(busy bool) {
 		sd.inNAPIThreadedPoll = true
 		_, again = sd.pollOnce(n)
 		sd.inNAPIThreadedPoll = false
+		sd.heads.FlushDeferred(c)
 		if sd.afterThreadedPoll != nil {
 			sd.afterThreadedPoll()
 		}

@@ -119,13 +119,15 @@ type Core struct {
 	clock, clockTask sim.Time // of the runqueue, see updateClock
 	irqTime, irqSeen sim.Time
 
-	tickOffset  sim.Time
-	tickEvent   sim.EventID
-	tickStopped bool
-	stoppedAt   sim.Time
-	tickDue     bool // the timer interrupt on its way is a tick, not only one of an HRTimer
-	timers      timerList
-	hrtimers    []*HRTimer // armed
+	tickOffset   sim.Time
+	tickEvent    sim.EventID
+	tickStopped  bool
+	stoppedAt    sim.Time
+	tickDue      bool // the timer interrupt on its way is a tick, not only one of an HRTimer
+	timers       timerList
+	hrtimers     []*HRTimer     // armed
+	softDue      []*SoftHRTimer // expired, for the HRTIMER softirq
+	raiseHRTimer func()
 
 	ledger
 	shelved sim.Time // the price of what preempted tasks have in their ledgers

@@ -158,3 +158,57 @@ func TestSleepUntil(t *testing.T) {
 		woken.expect(t, "woken", 2*ms+333*us, 2*ms+333*us, 4*ms, 9*ms)
 	})
 }
+
+// softirqs is a softirq layer with the HRTIMER vector only; off holds it back.
+type softirqs struct {
+	c            *Core
+	pending, off bool
+}
+
+func (s *softirqs) Pending() bool { return s.pending && !s.off }
+func (s *softirqs) RaiseTimer()   {}
+func (s *softirqs) DoSoftirq()    { s.InvokeSoftirq() }
+func (s *softirqs) InvokeSoftirq() {
+	prev, entered := s.c.BeginSoftirq(Softirq)
+	s.pending = false
+	s.c.RunSoftHRTimers()
+	s.c.EndSoftirq(prev, entered)
+}
+
+// A soft timer expires at its exact instant; the HRTIMER softirq runs its function, at the
+// exit of the timer's interrupt. One that is cancelled or moved in between does not run.
+func TestSoftHRTimer(t *testing.T) {
+	for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
+		m := newMachine(mode, func(c *Config) { c.Costs[model.StageHRTimer] = us })
+		c := m.Cores[0]
+		soft := &softirqs{c: c}
+		c.SetSoftirqs(soft)
+		c.SetHRTimerSoftirq(func() { soft.pending = true })
+		var fired instants
+		var timer *SoftHRTimer
+		timer = c.NewSoftHRTimer(func(c *Core) {
+			c.Look()
+			fired = append(fired, c.Now())
+			if c.InHardirq() || !c.ServingSoftirq() || timer.Armed() {
+				t.Errorf("hardirq %v, softirq %v, armed %v", c.InHardirq(), c.ServingSoftirq(), timer.Armed())
+			}
+		})
+		at(m, 10*us, func() { timer.StartOn(c, 30*us+1) })
+		at(m, 100*us, func() { timer.StartOn(c, 200*us) })
+		at(m, 150*us, timer.Cancel)
+		// Expired, but the softirq is held back: still armed, and then cancelled.
+		at(m, 300*us, func() { soft.off = true; timer.StartOn(c, 310*us) })
+		at(m, 320*us, func() {
+			if !timer.Armed() {
+				t.Error("not armed although its function has not run")
+			}
+			timer.Cancel()
+			soft.off = false
+		})
+		// Expired and started again: it runs once, at the later instant.
+		at(m, 400*us, func() { soft.off = true; timer.StartOn(c, 410*us) })
+		at(m, 420*us, func() { timer.StartOn(c, 500*us); soft.off = false })
+		run(t, m, ms)
+		fired.expect(t, "expired", 31*us+1, 501*us)
+	}
+}

@@ -282,6 +282,58 @@ func (t *HRTimer) disarm() {
 	}
 }
 
+// SoftHRTimer is a high-resolution timer in its soft, pinned form: it expires at an exact
+// instant, and the HRTIMER softirq runs its function.
+type SoftHRTimer struct {
+	hard *HRTimer
+	fn   func(*Core)
+	due  bool // expired, the softirq has not come to it
+}
+
+// NewSoftHRTimer makes a timer of core c that calls fn in softirq context.
+func (c *Core) NewSoftHRTimer(fn func(*Core)) *SoftHRTimer {
+	t := &SoftHRTimer{fn: fn}
+	t.hard = c.NewHRTimer(func(c *Core) {
+		t.due = true
+		c.softDue = append(c.softDue, t)
+		c.raiseHRTimer()
+	})
+	return t
+}
+
+// StartOn is HRTimer.StartOn.
+func (t *SoftHRTimer) StartOn(c *Core, at sim.Time) {
+	t.due = false
+	t.hard.StartOn(c, at)
+}
+
+// Cancel is HRTimer.Cancel; one that has expired does not run any more.
+func (t *SoftHRTimer) Cancel() {
+	t.due = false
+	t.hard.Cancel()
+}
+
+// Armed reports whether the timer waits for its instant or for the softirq.
+func (t *SoftHRTimer) Armed() bool { return t.due || t.hard.Armed() }
+
+// SetHRTimerSoftirq installs what raises the HRTIMER vector, with interrupts off. The
+// handler of the vector calls RunSoftHRTimers.
+func (c *Core) SetHRTimerSoftirq(raise func()) { c.raiseHRTimer = raise }
+
+// RunSoftHRTimers is hrtimer_run_softirq: it runs the soft timers that have expired.
+func (c *Core) RunSoftHRTimers() {
+	for c.Look(); len(c.softDue) > 0; c.Look() {
+		t := c.softDue[0]
+		last := copy(c.softDue, c.softDue[1:])
+		c.softDue[last] = nil
+		c.softDue = c.softDue[:last]
+		if t.due {
+			t.due = false
+			t.fn(c)
+		}
+	}
+}
+
 // earliestHRTimer returns the armed timer that expires first, of several the one that
 // was made first; nil if there is none.
 func (c *Core) earliestHRTimer() *HRTimer {

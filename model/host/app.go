@@ -35,6 +35,32 @@ func Stream(s *TCPSock, size int) func(*cpu.Task) {
 	}
 }
 
+// maxEvents is how many events an EventLoop asks for in one epoll_wait.
+const maxEvents = 64
+
+// EventLoop is a loop around epoll_wait: each socket that is ready is read, up to size
+// bytes a call, until it would block. It is the body of a server with one thread.
+func EventLoop(ep *Epoll, size int) func(*cpu.Task) {
+	return func(t *cpu.Task) {
+		c := t.Core()
+		for {
+			t.ToKernel()
+			c.Spend(model.StageSyscall)
+			events := ep.Wait(t, maxEvents)
+			t.ToUser()
+			for _, s := range events {
+				for more := true; more; {
+					t.ToKernel()
+					c.Spend(model.StageSyscall)
+					more = s.TryRead(t, size)
+					t.ToUser()
+					c.Spend(model.StageAppRead)
+				}
+			}
+		}
+	}
+}
+
 // Hog burns CPU time in user mode for ever.
 func Hog(t *cpu.Task) {
 	t.ToUser()

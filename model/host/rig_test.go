@@ -83,6 +83,7 @@ func newRig(s setup) *rig {
 		n := &softnet{c: c}
 		n.line = c.NewLine(30+c.ID, "eth0", n.handle)
 		c.SetSoftirqs(n)
+		c.SetHRTimerSoftirq(func() { n.hrtimer = true })
 		r.nets = append(r.nets, n)
 	}
 	return r
@@ -174,6 +175,7 @@ type softnet struct {
 	ring         model.SKBList
 	receive      func(*cpu.Core, *model.SKB)
 	timer, netRX bool
+	hrtimer      bool
 }
 
 func (n *softnet) handle(c *cpu.Core) {
@@ -182,7 +184,7 @@ func (n *softnet) handle(c *cpu.Core) {
 	n.netRX = true
 }
 
-func (n *softnet) Pending() bool  { return n.timer || n.netRX }
+func (n *softnet) Pending() bool  { return n.timer || n.netRX || n.hrtimer }
 func (n *softnet) RaiseTimer()    { n.timer = true }
 func (n *softnet) InvokeSoftirq() { n.run() }
 
@@ -196,14 +198,17 @@ func (n *softnet) run() {
 	c := n.c
 	prev, entered := c.BeginSoftirq(cpu.Softirq)
 	for n.Pending() {
-		timer, netRX := n.timer, n.netRX
-		n.timer, n.netRX = false, false
+		timer, netRX, hrtimer := n.timer, n.netRX, n.hrtimer
+		n.timer, n.netRX, n.hrtimer = false, false, false
 		c.IRQEnable()
 		if timer {
 			c.RunTimers()
 		}
 		for c.Look(); netRX && n.ring.Len() > 0; c.Look() {
 			n.receive(c, n.ring.PopFront())
+		}
+		if hrtimer {
+			c.RunSoftHRTimers()
 		}
 		c.IRQDisable()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/sim"
 	"napisim/sim/metric"
 	"napisim/sim/trace"
@@ -20,19 +21,13 @@ type Env struct {
 	SKBs *model.SKBPool
 	// Losses counts what sockets drop.
 	Losses *model.Losses
+	// Heads are the caches of descriptors; without them descriptors cost nothing.
+	Heads *skbuff.Heads
 }
 
 // FreeSKB is kfree_skb: it frees s on core c, pages included. safe tells that the
 // caller runs in NAPI context, which page_pool asks.
-func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
-	c.SpendN(model.StageSKBFree, 1+s.Chained)
-	c.Look()
-	pool, pages := s.Pool, s.Pages
-	e.SKBs.Put(s)
-	if pages > 0 && pool != nil {
-		pool.ReturnPages(c.ID, pages, safe)
-	}
-}
+func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) { e.Heads.Free(c, e.SKBs, s, safe) }
 
 // Drop frees s and counts its segments as lost for reason r.
 func (e *Env) Drop(c *cpu.Core, s *model.SKB, r model.DropReason) {

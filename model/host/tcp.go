@@ -11,16 +11,18 @@ import (
 // wakeups and the timers around a tcp.Receiver.
 type TCPSock struct {
 	Reception
+	readiness
 
 	env     *Env
 	rcv     *tcp.Receiver
 	out     Output
 	owned   bool // lock_sock: the reader is inside the socket
 	backlog model.SKBList
-	wait    waitQueue
 	delack  *cpu.Timer
-	delAt   sim.Time        // what delack was set to
-	delWork bool            // the delayed-ACK timer fired while the socket was owned
+	delAt   sim.Time // what delack was set to
+	delWork bool     // the delayed-ACK timer fired while the socket was owned
+	comp    *cpu.SoftHRTimer
+	ackWait bool            // an ACK waits for the end of the backlog
 	acks    []model.Segment // by core: one may be on its way down on each
 	stats   TCPStats
 }
@@ -36,6 +38,7 @@ type TCPStats struct {
 func NewTCPSock(env *Env, c *cpu.Core, rcv *tcp.Receiver, out Output) *TCPSock {
 	s := &TCPSock{env: env, rcv: rcv, out: out, acks: make([]model.Segment, len(c.Machine().Cores))}
 	s.delack = c.NewTimer(s.delackTimer)
+	s.comp = c.NewSoftHRTimer(s.compressedAckKick)
 	return s
 }
 
@@ -55,8 +58,9 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	c.SpendN(model.StageTCPSegment, p.Segs-1)
 	VerifyChecksum(c, p)
 	c.Look()
+	s.markNAPI(p)
 	if !s.owned {
-		s.process(c, p)
+		s.process(c, p, false)
 		return
 	}
 	s.stats.Backlogged++
@@ -72,20 +76,28 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 //
 // The order of its fast path, the acknowledgement, the free, the wakeup, is taken
 // for every packet; tcp_data_queue wakes the reader before the acknowledgement.
-func (s *TCPSock) process(c *cpu.Core, p *model.SKB) {
+func (s *TCPSock) process(c *cpu.Core, p *model.SKB, backlog bool) {
 	var free model.SKBList
 	v := s.rcv.Receive(c.Now(), p, &free)
 	if v.Dropped > 0 {
 		traceDrop(c, p, v.Reason)
 	}
-	if v.AckNow {
+	switch {
+	case v.AckNow && v.AckMayWait && backlog && s.rcv.DeferBacklogAcks():
+		s.ackWait = true
+	case v.AckNow:
 		s.sendAck(c)
-	} else {
+	default:
 		s.armDelack()
+		s.armCompSACK(c)
+	}
+	c.SpendN(model.StageCopyByte, v.Collapsed)
+	if v.Merged > 0 {
+		s.env.Heads.FreeMerged(c, v.Merged)
 	}
 	s.freeAll(c, &free)
 	if v.DataReady {
-		s.wait.wake(c)
+		s.dataReady(c)
 	}
 }
 
@@ -95,6 +107,7 @@ func (s *TCPSock) sendAck(c *cpu.Core) {
 	c.BHDisable()
 	ack := &s.acks[c.ID]
 	s.rcv.BuildAck(c.Now(), ack)
+	s.comp.Cancel() // tcp_event_ack_sent
 	s.out(c, ack)
 	c.BHEnable()
 }
@@ -110,6 +123,24 @@ func (s *TCPSock) armDelack() {
 	}
 }
 
+// armCompSACK starts the timer of duplicate ACKs that are held back. The caller has looked.
+func (s *TCPSock) armCompSACK(c *cpu.Core) {
+	if at := s.rcv.CompSACKDeadline(); at != sim.Never && !s.comp.Armed() {
+		s.comp.StartOn(c, at)
+	}
+}
+
+// compressedAckKick is tcp_compressed_ack_kick, in the HRTIMER softirq.
+func (s *TCPSock) compressedAckKick(c *cpu.Core) {
+	c.Look()
+	switch {
+	case s.owned:
+		s.delWork = true
+	case s.rcv.CompSACKTimer(c.Now()):
+		s.sendAck(c)
+	}
+}
+
 // delackTimer is tcp_delack_timer.
 func (s *TCPSock) delackTimer(c *cpu.Core) {
 	c.Look()
@@ -122,7 +153,7 @@ func (s *TCPSock) delackTimer(c *cpu.Core) {
 
 // delackDue is tcp_delack_timer_handler. The caller has looked.
 func (s *TCPSock) delackDue(c *cpu.Core) {
-	if s.rcv.DelAckTimer(c.Now()) {
+	if s.rcv.CompSACKTimer(c.Now()) || s.rcv.DelAckTimer(c.Now()) {
 		s.sendAck(c)
 	}
 	s.armDelack()
@@ -144,25 +175,42 @@ func (s *TCPSock) lock(c *cpu.Core) {
 }
 
 // unlock is release_sock: what came while the socket was owned is processed now, in
-// the caller's context, and then a timer that fired meanwhile (tcp_release_cb).
+// the caller's context, and then a timer that fired meanwhile, and the ACK that has waited
+// for it (tcp_release_cb).
 //
 // Where Linux lets other cores spin on the socket's lock while the timer's work is
 // done, they go on here and may find the socket owned still: nobody may let go of it
 // before the backlog was seen empty at that very instant.
 func (s *TCPSock) unlock(c *cpu.Core) {
 	c.BHDisable()
-	for s.backlog.Len() > 0 || s.delWork {
+	for {
 		if s.backlog.Len() > 0 {
 			s.releaseBacklog(c)
-		} else {
-			s.delWork = false
-			s.delackDue(c)
-			c.Look()
+			continue
 		}
+		if !s.delWork && !s.ackWait {
+			break
+		}
+		s.releaseCB(c)
 	}
 	s.rcv.BacklogDone()
 	s.owned = false
 	c.BHEnable()
+}
+
+// releaseCB is tcp_release_cb. The caller has looked, and it returns after a look.
+func (s *TCPSock) releaseCB(c *cpu.Core) {
+	if s.delWork {
+		s.delWork = false
+		s.delackDue(c)
+		c.Look()
+		return
+	}
+	s.ackWait = false
+	if s.rcv.AckScheduled() {
+		s.sendAck(c)
+		c.Look()
+	}
 }
 
 // releaseBacklog is one round of __release_sock: softirqs may add to the backlog
@@ -173,7 +221,7 @@ func (s *TCPSock) releaseBacklog(c *cpu.Core) {
 	c.BHEnable()
 	for p := list.PopFront(); p != nil; p = list.PopFront() {
 		c.Look()
-		s.process(c, p)
+		s.process(c, p, true)
 		c.CondResched()
 	}
 	c.BHDisable()
@@ -204,6 +252,31 @@ func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	}
 }
 
+// TryRecv is Recv with MSG_DONTWAIT: it copies what is in the receive queue and does
+// not wait for the backlog, which is worked off when it releases the socket; ok is false
+// (-EAGAIN) if it copies nothing.
+func (s *TCPSock) TryRecv(t *cpu.Task, size int) (n int, ok bool) {
+	c := t.Core()
+	c.Spend(model.StageRecvmsg)
+	s.lock(c)
+	n = s.copyQueue(c, size)
+	if n > 0 {
+		s.Reads++
+	}
+	s.cleanupRbuf(c, n)
+	s.unlock(c)
+	return n, n > 0
+}
+
+// TryRead implements Pollable.
+func (s *TCPSock) TryRead(t *cpu.Task, size int) bool {
+	_, ok := s.TryRecv(t, size)
+	return ok
+}
+
+// Readable implements Pollable.
+func (s *TCPSock) Readable() bool { return s.rcv.NextLen() > 0 }
+
 // copyQueue copies from the receive queue until it is empty or limit bytes are
 // copied. The socket is owned, so softirqs leave the queue alone.
 func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
@@ -221,7 +294,9 @@ func (s *TCPSock) copyQueue(c *cpu.Core, limit int) (copied int) {
 		}
 		copied += n
 		s.Bytes += int64(n)
-		s.freeAll(c, &free)
+		if free.Len() > 0 { // tcp_eat_recv_skb: one skb and those merged into it
+			s.env.Heads.FreeDeferred(c, s.env.SKBs, &free)
+		}
 	}
 	return copied
 }

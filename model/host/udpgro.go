@@ -36,6 +36,7 @@ func udpRcvSegment(env *Env, p *model.SKB) (segments model.SKBList) {
 		if i > 0 {
 			d = env.SKBs.Get()
 			d.Dev, d.Frame, d.Pool, d.CsumNone = whole.Dev, whole.Frame, whole.Pool, whole.CsumNone
+			d.Head, d.NAPIID, d.AllocCPU = whole.Head, whole.NAPIID, whole.AllocCPU
 			d.Arrivals = append(d.Arrivals, whole.Arrivals[i])
 			d.Frame.Arrival = whole.Arrivals[i]
 			d.Frame.IPID += uint16(i)

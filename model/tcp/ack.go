@@ -14,9 +14,6 @@ const (
 	idleRTO = 200 * sim.Millisecond
 	// maxQuickAcks is TCP_MAX_QUICKACKS.
 	maxQuickAcks = 16
-	// dupAcksAtOnce are the duplicate ACKs that SACK compression lets pass, so that
-	// it cannot delay a fast retransmission.
-	dupAcksAtOnce = 3
 )
 
 // ackState mirrors inet_csk(sk)->icsk_ack and what belongs to it in tcp_sock.
@@ -122,28 +119,37 @@ func (r *Receiver) updateRatio(s *model.SKB) {
 }
 
 // ackDue mirrors tcp_ack_snd_check: it reports whether an ACK must be sent now, and
-// arms the timer of a delayed or compressed one otherwise.
-func (r *Receiver) ackDue(now sim.Time) bool {
+// arms the timer of a delayed or compressed one otherwise. wait tells that one due now may
+// wait for the end of the backlog.
+func (r *Receiver) ackDue(now sim.Time) (due, wait bool) {
 	a := &r.ack
 	if !a.scheduled {
-		return false
+		return false, false
 	}
 	// More than one full segment, and the window would not be smaller than the one
 	// announced last: otherwise the reader will open it soon, and its ACK does both.
 	full := int64(r.rcvNxt-a.wup) > int64(a.rcvMSS) &&
-		(int(r.rcvNxt-r.copied) < r.cfg.RcvLowat || r.selectableWindow() >= r.rcvWnd)
+		(r.cfg.AckIfDrained && int(r.rcvNxt-r.copied) < r.cfg.RcvLowat || r.selectableWindow() >= r.rcvWnd)
 	switch {
 	case full || a.quick > 0 && !a.pingpong || a.now:
-		return true
+		return true, true
 	case len(r.ofo) == 0:
-		return r.delayAck(now)
-	case a.compressed >= r.cfg.CompSACKs:
+		return r.delayAck(now), false
+	}
+	return r.dupAckDue(now), false
+}
+
+// dupAckDue is the end of __tcp_ack_snd_check, SACK compression (since v4.19): it reports
+// whether a duplicate ACK goes out, and arms the timer of those held back otherwise.
+func (r *Receiver) dupAckDue(now sim.Time) bool {
+	a := &r.ack
+	if a.compressed >= r.cfg.CompSACKs {
 		return true
 	}
 	if a.dupRcvNxt != r.rcvNxt {
 		a.dupRcvNxt, a.dupAcks = r.rcvNxt, 0
 	}
-	if a.dupAcks < dupAcksAtOnce {
+	if a.dupAcks < r.cfg.CompSACKFirst {
 		a.dupAcks++
 		return true
 	}
@@ -174,31 +180,46 @@ func (r *Receiver) delayAck(now sim.Time) bool {
 	return false
 }
 
-// DelAckDeadline returns the instant at which DelAckTimer is to be called, for a
-// delayed ACK or for duplicate ACKs held back by SACK compression; sim.Never if
-// there is nothing to wait for. It changes only in Receive, BuildAck and
-// DelAckTimer. An owner whose kernel has a tick rounds it to one.
-func (r *Receiver) DelAckDeadline() sim.Time {
-	at := sim.Never
-	if r.ack.timer != 0 {
-		at = r.ack.timer
-	}
-	if r.ack.compTimer != 0 {
-		at = min(at, r.ack.compTimer)
+// AckScheduled is inet_csk_ack_scheduled: an ACK is owed.
+func (r *Receiver) AckScheduled() bool { return r.ack.scheduled }
+
+// DeferBacklogAcks reports whether ACKs that may wait do so while the backlog is worked off.
+func (r *Receiver) DeferBacklogAcks() bool { return r.cfg.DeferBacklogAcks }
+
+// DelAckDeadline returns the instant at which DelAckTimer is to be called for a delayed
+// ACK; sim.Never if there is nothing to wait for. It changes only in Receive, BuildAck
+// and DelAckTimer. An owner whose kernel has a tick rounds it to one.
+func (r *Receiver) DelAckDeadline() sim.Time { return orNever(r.ack.timer) }
+
+// CompSACKDeadline is the same for CompSACKTimer and duplicate ACKs held back by SACK
+// compression, whose timer is a high-resolution one.
+func (r *Receiver) CompSACKDeadline() sim.Time { return orNever(r.ack.compTimer) }
+
+func orNever(at sim.Time) sim.Time {
+	if at == 0 {
+		return sim.Never
 	}
 	return at
 }
 
-// DelAckTimer mirrors tcp_delack_timer_handler and tcp_compressed_ack_kick. It
-// reports whether an ACK must be sent; a call before the deadline does nothing.
+// CompSACKTimer mirrors tcp_compressed_ack_kick. It reports whether an ACK must be sent;
+// a call before the deadline does nothing.
+func (r *Receiver) CompSACKTimer(now sim.Time) bool {
+	r.clock(now)
+	a := &r.ack
+	if a.compTimer == 0 || a.compTimer > now {
+		return false
+	}
+	a.compTimer = 0
+	return a.compressed > 0
+}
+
+// DelAckTimer mirrors tcp_delack_timer_handler. It reports whether an ACK must be sent;
+// a call before the deadline does nothing.
 func (r *Receiver) DelAckTimer(now sim.Time) bool {
 	r.clock(now)
 	a := &r.ack
 	send := false
-	if a.compTimer != 0 && a.compTimer <= now {
-		a.compTimer = 0
-		send = a.compressed > 0
-	}
 	if a.timer != 0 && a.timer <= now {
 		a.timer = 0
 		if a.scheduled {

@@ -10,11 +10,18 @@ type Verdict struct {
 	// AckNow demands an ACK before anything else: BuildAck fills it. Without it the
 	// caller looks at DelAckDeadline.
 	AckNow bool
+	// AckMayWait tells that this ACK may wait for the end of the backlog if the skb comes
+	// from there (since v6.7): AckScheduled says then whether it is still owed.
+	AckMayWait bool
 	// DataReady demands a wakeup of the reader: sk_data_ready.
 	DataReady bool
 	// Coalesced tells that Linux would have merged the skb into the one before it
 	// and freed its descriptor here.
 	Coalesced bool
+	// Merged is the number of skbs that were merged now into those before them: the one
+	// received, or some that it has freed from the out-of-order queue. The caller charges
+	// the free of their descriptors.
+	Merged int
 	// Collapsed is the payload in bytes that was copied into denser skbs to find
 	// memory. The caller charges the copy.
 	Collapsed int
@@ -36,6 +43,7 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 		r.stats.Control += int64(s.Segs)
 	}
 	r.collapsed = 0
+	merged := r.stats.TCPRcvCoalesce
 	var v Verdict
 	seq, end := s.Frame.Seq, s.EndSeq()
 	switch {
@@ -69,8 +77,9 @@ func (r *Receiver) Receive(now sim.Time, s *model.SKB, free *model.SKBList) Verd
 	default:
 		r.outOfOrder(s, free, &v)
 	}
-	v.AckNow = r.ackDue(now)
+	v.AckNow, v.AckMayWait = r.ackDue(now)
 	v.Collapsed = r.collapsed
+	v.Merged = int(r.stats.TCPRcvCoalesce - merged)
 	return v
 }
 
@@ -320,7 +329,7 @@ const (
 // otherwise s is put on free. When the owner lets go, the caller gives every skb to
 // Receive and calls BacklogDone.
 func (r *Receiver) AddBacklog(list *model.SKBList, s *model.SKB, free *model.SKBList) BacklogVerdict {
-	if tail := list.Back(); tail != nil && r.coalesceBacklog(tail, s) {
+	if tail := list.Back(); tail != nil && r.cfg.BacklogCoalesce && r.coalesceBacklog(tail, s) {
 		free.PushBack(s)
 		return BacklogCoalesced
 	}
@@ -368,6 +377,7 @@ func (r *Receiver) coalesceBacklog(tail, s *model.SKB) bool {
 	tail.Arrivals = append(tail.Arrivals, s.Arrivals...)
 	r.backlog += s.Truesize - saved
 	s.Pages, s.Pool, s.Segs, s.Payload = 0, nil, 0, 0
+	s.HeadFreed = false // its descriptor is freed by the caller
 	r.stats.TCPBacklogCoalesce++
 	return true
 }

@@ -158,7 +158,8 @@ func (l *link) Fire(arg uint64) {
 		l.snd.Deliver(&seg)
 	case evDelAck:
 		l.timer = 0
-		if l.rcv.DelAckTimer(l.eng.Now()) {
+		now := l.eng.Now()
+		if comp, del := l.rcv.CompSACKTimer(now), l.rcv.DelAckTimer(now); comp || del {
 			l.sendAck()
 		}
 		l.armDelAck()
@@ -281,7 +282,7 @@ func (l *link) sendAck() {
 }
 
 func (l *link) armDelAck() {
-	if at := l.rcv.DelAckDeadline(); at != sim.Never && (l.timer == 0 || at < l.timer) {
+	if at := min(l.rcv.DelAckDeadline(), l.rcv.CompSACKDeadline()); at != sim.Never && (l.timer == 0 || at < l.timer) {
 		l.timer = at
 		l.eng.Schedule(max(at, l.eng.Now()), 4, l, evDelAck)
 	}

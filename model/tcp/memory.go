@@ -12,7 +12,8 @@ type memory struct {
 	rcvbuf    int   // sk_rcvbuf
 	locked    bool  // SO_RCVBUF was set
 	backlog   int   // sk_backlog.len
-	ratio     int   // scaling_ratio; 0 for tcp_adv_win_scale=1
+	ratio     int   // scaling_ratio; 0 for tcp_adv_win_scale
+	adv       int   // tcp_adv_win_scale
 	rcvWnd    int64 // window announced last, counted from ackState.wup
 	clamp     int64 // window_clamp
 	ssthresh  int64 // rcv_ssthresh: the window that is safe for the segments seen
@@ -25,7 +26,7 @@ type memory struct {
 // tcp_init_buffer_space do for an accepted connection.
 func (r *Receiver) initMemory() {
 	c, m := &r.cfg, &r.memory
-	m.rcvbuf, m.ratio = c.Rmem[1], c.ScalingRatio
+	m.rcvbuf, m.ratio, m.adv = c.Rmem[1], c.ScalingRatio, c.AdvWinScale
 	if c.RcvBuf > 0 {
 		m.rcvbuf, m.locked = max(2*min(c.RcvBuf, c.RmemMax), minRcvbuf), true
 	}
@@ -50,16 +51,22 @@ func (r *Receiver) initMemory() {
 // winFromSpace is tcp_win_from_space: the payload expected to fit into so much
 // receive memory.
 func (m *memory) winFromSpace(space int) int64 {
-	if m.ratio == 0 {
-		return int64(space - space/2)
+	switch {
+	case m.ratio == 0 && m.adv > 0:
+		return int64(space - space>>m.adv)
+	case m.ratio == 0:
+		return int64(space >> -m.adv)
 	}
 	return int64(space) * int64(m.ratio) >> 8
 }
 
 // spaceFromWin is its inverse, tcp_space_from_win.
 func (m *memory) spaceFromWin(win int64) int64 {
-	if m.ratio == 0 {
-		return 2 * win
+	switch {
+	case m.ratio == 0 && m.adv > 0:
+		return win << m.adv / (1<<m.adv - 1)
+	case m.ratio == 0:
+		return win << -m.adv
 	}
 	return win << 8 / int64(m.ratio)
 }
@@ -282,7 +289,7 @@ func (r *Receiver) collapse(e *entry, c *collapser, free *model.SKBList) {
 	share := c.truesize*c.seen/max(c.total, 1) - before
 	carrier := r.pool.Get()
 	carrier.Truesize, carrier.Pages, carrier.Pool = s.Truesize, s.Pages, s.Pool
-	carrier.Frags, carrier.Chained = s.Frags, s.Chained
+	carrier.Frags, carrier.Chained, carrier.HeadFreed = s.Frags, s.Chained, s.HeadFreed
 	free.PushBack(carrier)
 	r.rmem += share - s.Truesize
 	s.Truesize, s.Pages, s.Pool, s.Frags, s.Chained = share, 0, nil, 0, 0
@@ -340,7 +347,9 @@ func (r *Receiver) rcvSpaceAdjust(now sim.Time) {
 	if copied > d.space {
 		if r.cfg.ModerateRcvbuf && !r.locked {
 			win := 2*copied + 16*int64(r.cfg.MSS)
-			win += 2 * (win * (copied - d.space) / d.space)
+			if !r.cfg.NoGrowthTerm {
+				win += 2 * (win * (copied - d.space) / d.space)
+			}
 			space := min(r.spaceFromWin(win), int64(r.cfg.Rmem[2]))
 			if int(space) > r.rcvbuf {
 				r.rcvbuf = int(space)

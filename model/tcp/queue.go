@@ -48,6 +48,9 @@ func (e *entry) join(before *entry) (saved int, ok bool) {
 	}
 	frags := before.frags + e.frags
 	saved = pagedHead
+	if s.Head > 0 {
+		saved = model.SKBHead + s.Head
+	}
 	if linear(s) {
 		frags++ // the stolen head becomes a fragment
 		saved = model.SKBHead
@@ -55,7 +58,7 @@ func (e *entry) join(before *entry) (saved int, ok bool) {
 	if frags > model.MaxSKBFrags || s.Truesize <= saved {
 		return 0, false
 	}
-	e.joined, e.frags = true, frags
+	e.joined, e.frags, s.HeadFreed = true, frags, true
 	return saved, true
 }
 
@@ -131,7 +134,7 @@ type Delivery struct {
 }
 
 // Read copies up to limit bytes in order to the application. Skbs that are read up
-// are put on free for the caller to free. The caller charges the copy, and asks
+// are put on free for the caller to free, each followed by those merged into it. The caller charges the copy, and asks
 // CleanupRbuf after its last Read whether an ACK is due.
 func (r *Receiver) Read(now sim.Time, limit int, free *model.SKBList) Delivery {
 	r.clock(now)

@@ -40,17 +40,34 @@ type ReceiverConfig struct {
 	// SubtractUnread makes autotuning leave out bytes that wait to be read, as
 	// since Linux 6.17.
 	SubtractUnread bool
+	// NoGrowthTerm makes autotuning follow the reader without running ahead of a sender
+	// in slow start, as before Linux 4.19.
+	NoGrowthTerm bool
 	// ScalingRatio is how many 256ths of the receive buffer are announced as
 	// window before the first segment tells better, as since Linux 6.6 (65 in 6.8,
-	// 128 in 6.12). 0 means one half for ever: tcp_adv_win_scale=1, up to 6.5.
+	// 128 in 6.12). 0 means what AdvWinScale says, up to 6.5.
 	ScalingRatio int
-	// CompSACKs is net.ipv4.tcp_comp_sack_nr, how many duplicate ACKs are held back
-	// after the first three (44 since Linux 4.19). 0 sends each at once.
+	// AdvWinScale is net.ipv4.tcp_adv_win_scale: above 0 all but 1/2^n of the buffer is
+	// announced, otherwise 1/2^-n of it.
+	AdvWinScale int
+	// AckIfDrained lets a full segment be acknowledged at once also when the window would
+	// shrink, if the application has read everything before it, as since Linux 4.19.
+	AckIfDrained bool
+	// CompSACKs is net.ipv4.tcp_comp_sack_nr, how many duplicate ACKs are held back (44
+	// since Linux 4.19). 0 sends each at once.
 	CompSACKs int
+	// CompSACKFirst are the duplicate ACKs that go out before any is held back, so that a
+	// fast retransmission is not delayed: 3 since Linux 4.20.
+	CompSACKFirst int
 	// CompSACKDelay is net.ipv4.tcp_comp_sack_delay_ns: how long at most.
 	CompSACKDelay sim.Time
 	// Backlog is the limit of the backlog while the socket is locked by its user.
 	Backlog BacklogRule
+	// BacklogCoalesce merges contiguous skbs in the backlog, as since Linux 5.0.
+	BacklogCoalesce bool
+	// DeferBacklogAcks holds ACKs back until the backlog has been worked off, one for all,
+	// as since Linux 6.7 (net.ipv4.tcp_backlog_ack_defer).
+	DeferBacklogAcks bool
 	// InitialRTT is the round-trip time that the handshake has measured; 0 means
 	// none. It bounds the delay of ACKs.
 	InitialRTT sim.Time
@@ -72,6 +89,73 @@ const (
 	numBacklogRules
 )
 
+// A choice is what one value of a behaviour means for a socket.
+type choice struct {
+	behaviour, value string
+	set              func(*ReceiverConfig)
+}
+
+// choices is the table of behaviours, each with its values in the order of the kernel's
+// history.
+var choices = []choice{
+	{"tcp_win_scaling", "adv_win_scale", func(c *ReceiverConfig) { c.ScalingRatio = 0 }},
+	{"tcp_win_scaling", "ratio_65", func(c *ReceiverConfig) { c.ScalingRatio = 1200 * 256 / 4672 }},
+	{"tcp_win_scaling", "ratio_128", func(c *ReceiverConfig) { c.ScalingRatio = 128 }},
+
+	{"tcp_backlog_limit", "rcvbuf_sndbuf", func(c *ReceiverConfig) { c.Backlog = BacklogSndbuf }},
+	{"tcp_backlog_limit", "half_sndbuf", func(c *ReceiverConfig) { c.Backlog = BacklogHalfSndbuf }},
+	{"tcp_backlog_limit", "double_rcvbuf", func(c *ReceiverConfig) { c.Backlog = BacklogDoubleRcvbuf }},
+
+	{"tcp_backlog_coalesce", "never", func(c *ReceiverConfig) { c.BacklogCoalesce = false }},
+	{"tcp_backlog_coalesce", "contiguous", func(c *ReceiverConfig) { c.BacklogCoalesce = true }},
+
+	{"tcp_backlog_ack", "each", func(c *ReceiverConfig) { c.DeferBacklogAcks = false }},
+	{"tcp_backlog_ack", "deferred", func(*ReceiverConfig) {}}, // as the sysctl says
+
+	{"tcp_sack_compression", "never", func(c *ReceiverConfig) { c.CompSACKs = 0 }},
+	{"tcp_sack_compression", "from_first", func(c *ReceiverConfig) { c.CompSACKFirst = 0 }},
+	{"tcp_sack_compression", "after_three", func(c *ReceiverConfig) { c.CompSACKFirst = 3 }},
+
+	{"tcp_drs", "reader", func(c *ReceiverConfig) { c.NoGrowthTerm, c.SubtractUnread = true, false }},
+	{"tcp_drs", "growth", func(c *ReceiverConfig) { c.NoGrowthTerm, c.SubtractUnread = false, false }},
+	{"tcp_drs", "growth_less_unread", func(c *ReceiverConfig) { c.NoGrowthTerm, c.SubtractUnread = false, true }},
+
+	{"tcp_ack_now", "window", func(c *ReceiverConfig) { c.AckIfDrained = false }},
+	{"tcp_ack_now", "window_or_drained", func(c *ReceiverConfig) { c.AckIfDrained = true }},
+}
+
+// Behaviours lists the behaviours of a receiver.
+func Behaviours() (all []string) {
+	for i, c := range choices {
+		if i == 0 || choices[i-1].behaviour != c.behaviour {
+			all = append(all, c.behaviour)
+		}
+	}
+	return all
+}
+
+// BehaviourValues lists the values of a behaviour in the order of history.
+func BehaviourValues(behaviour string) (all []string) {
+	for _, c := range choices {
+		if c.behaviour == behaviour {
+			all = append(all, c.value)
+		}
+	}
+	return all
+}
+
+// Choose makes a socket behave as a value of a behaviour says. It overrides sysctls that
+// a version does not have, so it is called after they were set.
+func (c *ReceiverConfig) Choose(behaviour, value string) error {
+	for i := range choices {
+		if choices[i].behaviour == behaviour && choices[i].value == value {
+			choices[i].set(c)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: unknown behaviour %q", behaviour, value)
+}
+
 // DefaultReceiverConfig returns the socket of a Linux 6.1 host behind an MTU of
 // 1500 that leaves its buffer to autotuning.
 func DefaultReceiverConfig() ReceiverConfig {
@@ -82,9 +166,14 @@ func DefaultReceiverConfig() ReceiverConfig {
 		RcvLowat:       1,
 		SndBuf:         87040, // what tcp_wmem and ten segments give an idle socket
 		ModerateRcvbuf: true,
+		AdvWinScale:    1,
+		AckIfDrained:   true,
 		CompSACKs:      44,
+		CompSACKFirst:  3,
 		CompSACKDelay:  sim.Millisecond,
 		Backlog:        BacklogHalfSndbuf,
+
+		BacklogCoalesce: true,
 	}
 }
 
@@ -105,6 +194,8 @@ func (c *ReceiverConfig) Validate() []error {
 	check(c.RcvLowat >= 1, "rcvlowat %d is below 1", c.RcvLowat)
 	check(c.SndBuf >= 0, "sndbuf %d is negative", c.SndBuf)
 	check(c.ScalingRatio >= 0 && c.ScalingRatio <= 256, "scaling ratio %d is not within 0 and 256", c.ScalingRatio)
+	check(c.AdvWinScale >= -31 && c.AdvWinScale <= 31, "adv_win_scale %d is not within -31 and 31", c.AdvWinScale)
+	check(c.CompSACKFirst >= 0, "comp_sack_first %d is negative", c.CompSACKFirst)
 	check(c.CompSACKs >= 0, "comp_sack_nr %d is negative", c.CompSACKs)
 	check(c.CompSACKDelay >= 0, "comp_sack_delay %v is negative", c.CompSACKDelay)
 	check(c.Backlog < numBacklogRules, "backlog rule %d is unknown", c.Backlog)

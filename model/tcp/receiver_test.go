@@ -353,8 +353,8 @@ func TestSACKCompression(t *testing.T) {
 		if i >= 3 && i != 47 {
 			t.Errorf("ACK for out-of-order segment %d", i)
 		}
-		if i == 47 && s.DelAckDeadline() != s.now+500*sim.Microsecond {
-			t.Errorf("timer at %v", s.DelAckDeadline())
+		if i == 47 && s.CompSACKDeadline() != s.now+500*sim.Microsecond {
+			t.Errorf("timer at %v", s.CompSACKDeadline())
 		}
 		s.buildAck()
 	}
@@ -363,7 +363,7 @@ func TestSACKCompression(t *testing.T) {
 	}
 	s.give(260, 1)
 	s.now += 500 * sim.Microsecond
-	if !s.DelAckTimer(s.now) {
+	if !s.CompSACKTimer(s.now) {
 		t.Error("the timer of compressed ACKs sent none")
 	}
 }

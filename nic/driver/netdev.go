@@ -1,10 +1,12 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/nic"
 	"napisim/sim"
 	"napisim/sim/trace"
@@ -27,6 +29,9 @@ type Config struct {
 	RXCsum bool
 	// GRO configures GRO; nil turns it off (ethtool -K gro off).
 	GRO *gro.Config
+	// BuildSKB says that the driver allocates its skbs with build_skb, which does not draw
+	// on the cache of descriptors; otherwise it is one of the napi_alloc_skb family.
+	BuildSKB bool
 	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of
 	// the interface.
 	GROFlushTimeout sim.Time
@@ -34,6 +39,9 @@ type Config struct {
 	// GROFrags lets the driver call napi_gro_frags: headers are copied into a head of the
 	// NAPI's own, the payload stays in a page fragment.
 	GROFrags bool
+	// Head is the size in bytes of the data area of such a head, skb_shared_info included;
+	// 0 means 1024, as in v6.1.
+	Head int
 	// RXIRQ and TXIRQ are the Linux interrupt numbers of the vectors.
 	RXIRQ, TXIRQ int
 	// RXCPU and TXCPU are the cores that take the interrupts (smp_affinity).
@@ -60,6 +68,8 @@ type Host struct {
 	Softnets []*softirq.Softnet // by core
 	SKBs     *model.SKBPool
 	Losses   *model.Losses
+	// Heads are the caches of skb descriptors; nil leaves them out.
+	Heads *skbuff.Heads
 }
 
 // Netdev is an interface: what the drivers have in common.
@@ -210,24 +220,27 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	s.Truesize = d.cfg.Buffer + model.SKBHead
 	s.Pages = 1
 	s.Pool = d.pool
+	s.NAPIID, s.AllocCPU = d.napi.ID, c.ID
 	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
+	if !d.cfg.GROFrags || !d.napi.GetFrags() {
+		d.host.Heads.On(c).Alloc(!d.cfg.BuildSKB)
+	}
 	c.Spend(model.StageSKBBuild)
 	if d.cfg.GROFrags {
-		s.Frags = 1
-		s.Truesize = d.cfg.Buffer + groFragsHead
+		s.Frags, s.Head = 1, cmp.Or(d.cfg.Head, groFragsHead)
+		s.Truesize = d.cfg.Buffer + s.Head + model.SKBHead
 		d.napi.GROFrags(s)
 		return
 	}
 	d.napi.GROReceive(s)
 }
 
-// groFragsHead is the truesize of the head that napi_get_frags allocates for headers: a
-// data area of 1 KiB and its descriptor.
-const groFragsHead = 1024 + model.SKBHead
+// groFragsHead is the data area of the head that napi_get_frags allocates for headers.
+const groFragsHead = 1024
 
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.

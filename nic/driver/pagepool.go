@@ -27,13 +27,16 @@ const (
 	RecycleDriverOnly Recycle = iota
 	// RecycleRing is that of v5.14 to v6.3: pages of freed skbs go to the pool's ring.
 	RecycleRing
-	// RecycleDirect is that of v6.4 and later (8c48eea3adf3): they go to the pool's cache
+	// RecycleDirect is that of v6.4 and v6.5 (8c48eea3adf3): they go to the pool's cache
 	// when they are freed in NAPI context on the core that owns the NAPI, else to the ring.
 	RecycleDirect
+	// RecycleSoftirq is that of v6.6 and later: any softirq on that core will do, and any
+	// section with softirqs off.
+	RecycleSoftirq
 )
 
 // recycleNames are the names of the behaviour's values.
-var recycleNames = []string{"driver_only", "ring", "direct_list_owner"}
+var recycleNames = []string{"driver_only", "ring", "direct_list_owner", "direct_in_softirq"}
 
 // String returns the name that scenarios use.
 func (r Recycle) String() string { return recycleNames[r] }
@@ -183,7 +186,20 @@ func (p *PagePool) ReturnPages(coreID, n int, safe bool) {
 		c.SpendN(model.StagePageSlow, n)
 		return
 	}
-	p.put(c, n, p.cfg.Recycle == RecycleDirect && safe && p.owner() == coreID)
+	p.put(c, n, p.local(c, safe))
+}
+
+// local reports whether pages freed on core c may go into the cache (napi_pp_put_page,
+// page_pool_napi_local since v6.10).
+func (p *PagePool) local(c *cpu.Core, safe bool) bool {
+	switch p.cfg.Recycle {
+	case RecycleDirect:
+		return safe && p.owner() == c.ID
+	case RecycleSoftirq:
+		return c.InInterrupt() && !c.InHardirq() && p.owner() == c.ID
+	case RecycleDriverOnly, RecycleRing:
+	}
+	return false
 }
 
 // put is __page_pool_put_page, n times: into the cache if direct is allowed, then

@@ -475,7 +475,7 @@ func TestPagePoolAgainstNamedPages(t *testing.T) {
 }
 
 func TestRecycleNames(t *testing.T) {
-	same(t, "names", RecycleNames(), []string{"driver_only", "ring", "direct_list_owner"})
+	same(t, "names", RecycleNames(), []string{"driver_only", "ring", "direct_list_owner", "direct_in_softirq"})
 	for i, name := range RecycleNames() {
 		got, err := ParseRecycle(name)
 		if err != nil || got != Recycle(i) || got.String() != name {

@@ -56,6 +56,7 @@ func (d *Netdev) reclaimTX(c *cpu.Core) {
 	c.Look()
 	if n := d.tx.Reap(c.Now()); n > 0 {
 		c.SpendN(model.StageTXCompletion, n)
+		d.host.Heads.On(c).FreeN(n) // napi_consume_skb
 		c.Look()
 	}
 	for d.qdisc.n > 0 && !d.tx.Full() {

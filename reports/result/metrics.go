@@ -18,12 +18,14 @@ const (
 	BlockLatency    Block = "latency"
 	BlockCPU        Block = "cpu"
 	BlockMemory     Block = "page memory"
+	BlockSKB        Block = "skb descriptors"
+	BlockTCP        Block = "tcp sockets"
 	BlockOther      Block = "other"
 )
 
 // Blocks returns every Block in the order of a report.
 func Blocks() []Block {
-	return []Block{BlockThroughput, BlockReceive, BlockLatency, BlockCPU, BlockMemory, BlockOther}
+	return []Block{BlockThroughput, BlockReceive, BlockLatency, BlockCPU, BlockMemory, BlockSKB, BlockTCP, BlockOther}
 }
 
 // A Definition describes a metric that napisim knows by name. A document may
@@ -39,6 +41,13 @@ type Definition struct {
 // pagePoolPrefix starts the counters of a page_pool, which are named after the
 // kernel's struct page_pool_stats and depend on how the driver uses it.
 const pagePoolPrefix = "page_pool_"
+
+// The counters of skb descriptors and those of TCP sockets, which are named after
+// the kernel's in /proc/net/netstat.
+const (
+	skbPrefix = "skb_"
+	tcpPrefix = "tcp_"
+)
 
 // definitions is in the order of reports and comparisons: what a user asks for
 // first comes first. Busy time has no better direction, since a greedy flow
@@ -84,6 +93,22 @@ var definitions = []Definition{
 	{pagePoolPrefix + "recycle_ring", "pages", Neither, BlockMemory, "pages returned to the ring"},
 	{pagePoolPrefix + "recycle_ring_full", "pages", Lower, BlockMemory, "the ring had no room for a page"},
 	{pagePoolPrefix + "recycle_released_ref", "pages", Neither, BlockMemory, "pages given up because somebody held them"},
+
+	{skbPrefix + "slab_allocs", "skbs", Lower, BlockSKB, "descriptors allocated one by one"},
+	{skbPrefix + "slab_frees", "skbs", Neither, BlockSKB, "descriptors freed one by one"},
+	{skbPrefix + "bulk_allocs", "skbs", Neither, BlockSKB, "descriptors allocated in bulk"},
+	{skbPrefix + "bulk_frees", "skbs", Neither, BlockSKB, "descriptors freed in bulk"},
+	{skbPrefix + "deferred", "skbs", Neither, BlockSKB, "skbs that readers left to the core that allocated them"},
+	{skbPrefix + "defer_kicks", "1", Neither, BlockSKB, "interrupts sent for skbs left to a core"},
+
+	{tcpPrefix + "delayed_acks", "frames", Neither, BlockTCP, "acknowledgements that waited for their timer (DelayedACKs)"},
+	{tcpPrefix + "compressed_acks", "frames", Neither, BlockTCP, "duplicate acknowledgements spared (TCPAckCompressed)"},
+	{tcpPrefix + "ofo_queue", "packets", Lower, BlockTCP, "packets that came out of order (TCPOFOQueue)"},
+	{tcpPrefix + "rcv_coalesce", "packets", Neither, BlockTCP, "packets merged in receive queues (TCPRcvCoalesce)"},
+	{tcpPrefix + "backlog_coalesce", "packets", Neither, BlockTCP, "packets merged in backlogs (TCPBacklogCoalesce)"},
+	{tcpPrefix + "prune_called", "1", Lower, BlockTCP, "searches for receive memory (PruneCalled)"},
+	{tcpPrefix + "rcv_collapsed", "packets", Lower, BlockTCP, "packets copied into denser ones (TCPRcvCollapsed)"},
+	{tcpPrefix + "ofo_pruned", "1", Lower, BlockTCP, "times that packets out of order were thrown away (OfoPruned)"},
 }
 
 // Definitions returns the metrics that napisim knows by name, in the order in
@@ -100,6 +125,10 @@ func Lookup(name string) (d Definition, ok bool) {
 	switch {
 	case strings.HasPrefix(name, pagePoolPrefix):
 		d.Block = BlockMemory
+	case strings.HasPrefix(name, skbPrefix):
+		d.Block = BlockSKB
+	case strings.HasPrefix(name, tcpPrefix):
+		d.Block = BlockTCP
 	case strings.HasPrefix(name, "latency_"):
 		d.Block = BlockLatency
 	case strings.HasPrefix(name, "cpu_"):

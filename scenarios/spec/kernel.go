@@ -60,13 +60,23 @@ type Sysctl struct {
 	RmemDefault unit.Bytes `yaml:"net.core.rmem_default" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_default"`
 	// The largest receive buffer that a socket may ask for.
 	RmemMax unit.Bytes `yaml:"net.core.rmem_max" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_max"`
+	// The number of skbs that may wait for the CPU that allocated them to free them.
+	SKBDeferMax int `yaml:"net.core.skb_defer_max" default:"64" min:"0" max:"2147483647" unit:"skbs" kernel:"sysctl net.core.skb_defer_max"`
 	// The smallest, the initial and the largest receive buffer of a TCP socket.
 	TCPRmem [3]unit.Bytes `yaml:"net.ipv4.tcp_rmem" default:"4096 131072 6291456" min:"1B" max:"2147483647B" bare:"B" kernel:"sysctl net.ipv4.tcp_rmem"`
 	// Whether TCP grows its receive buffers with the speed of the reader: 1 or 0.
 	TCPModerateRcvbuf int `yaml:"net.ipv4.tcp_moderate_rcvbuf" default:"1" min:"0" max:"1" kernel:"sysctl net.ipv4.tcp_moderate_rcvbuf"`
 	// The share of a receive buffer that is kept for overhead: with n above 0 it is
-	// 1/2^n, otherwise 1 - 1/2^-n.
+	// 1/2^n, otherwise 1 - 1/2^-n. Without effect from 6.6 on: see kernel.behaviours.tcp_win_scaling.
 	TCPAdvWinScale int `yaml:"net.ipv4.tcp_adv_win_scale" default:"1" min:"-31" max:"31" kernel:"sysctl net.ipv4.tcp_adv_win_scale"`
+	// The number of duplicate ACKs that TCP may hold back. 0 sends each at once.
+	TCPCompSACKNr int `yaml:"net.ipv4.tcp_comp_sack_nr" default:"44" min:"0" max:"255" unit:"ACKs" kernel:"sysctl net.ipv4.tcp_comp_sack_nr"`
+	// How long TCP holds duplicate ACKs back at most; a twentieth of the round trip is the
+	// other limit.
+	TCPCompSACKDelayNs unit.Duration `yaml:"net.ipv4.tcp_comp_sack_delay_ns" default:"1ms" min:"0s" max:"1s" bare:"ns" kernel:"sysctl net.ipv4.tcp_comp_sack_delay_ns"`
+	// Whether ACKs wait until the backlog of a socket has been worked off: 1 or 0. Without
+	// effect before 6.7: see kernel.behaviours.tcp_backlog_ack.
+	TCPBacklogAckDefer int `yaml:"net.ipv4.tcp_backlog_ack_defer" default:"1" min:"0" max:"1" kernel:"sysctl net.ipv4.tcp_backlog_ack_defer"`
 }
 
 // The behaviours and values that the scenarios package knows by name.
@@ -118,6 +128,12 @@ const (
 	DirectListOwner = "direct_list_owner"
 
 	Scheduler = "scheduler"
+
+	SKBCache     = "skb_cache"
+	SKBDeferFree = "skb_defer_free"
+	SKBSmallHead = "skb_small_head"
+	UDPRcvbuf    = "udp_rcvbuf"
+	UDPWakeup    = "udp_wakeup"
 
 	NetdevBudgetUsecs = "netdev_budget_usecs"
 	Fixed2000         = "fixed_2000"

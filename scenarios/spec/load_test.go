@@ -82,22 +82,8 @@ func full() *spec.Scenario {
 				"copy": {Cost: 350, Per: spec.PerByte, Kind: spec.CostFitted, Source: "by eye", Rows: "the first"},
 			},
 		},
-		Kernel: spec.Kernel{Preset: "new", Behaviours: map[string]string{
-			"napi_schedule":       "always_raise",
-			"napi_schedule_prep":  "missed",
-			"napi_complete":       "defer_hard_irqs",
-			"napi_threaded":       "if_running",
-			"ksoftirqd":           "inline",
-			"gro_normal":          "skb_list_segments",
-			"page_pool_recycle":   "direct_list_owner",
-			"netdev_budget_usecs": "two_jiffies",
-			"gro_table":           "hash_merge_gso",
-			"gro_max_size":        "big_tcp",
-			"scheduler":           "cfs",
-			"udp_gro":             "forward",
-			"ip_list":             "route_hint",
-		}, MaxSKBFrags: 17},
-		HZ: 1000, Preempt: spec.PreemptFull, CPUs: 4,
+		Kernel: spec.Kernel{Preset: "new", Behaviours: ofNew("always_raise"), MaxSKBFrags: 17},
+		HZ:     1000, Preempt: spec.PreemptFull, CPUs: 4,
 		Duration: 10 * unit.Second, Warmup: unit.Second, Seed: 7, Runs: 3,
 		NICs: map[string]spec.NIC{
 			"eth0": {
@@ -127,12 +113,12 @@ func full() *spec.Scenario {
 		},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 600, NetdevBudgetUsecs: 8 * unit.Millisecond, GRONormalBatch: 16,
-			RmemDefault: 212992, RmemMax: 425984, TCPRmem: [3]unit.Bytes{4096, 131072, 4 * unit.MiB},
-			TCPModerateRcvbuf: 0, TCPAdvWinScale: -2,
+			RmemDefault: 212992, RmemMax: 425984, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 4 * unit.MiB},
+			TCPModerateRcvbuf: 0, TCPAdvWinScale: -2, TCPCompSACKNr: 44, TCPCompSACKDelayNs: unit.Millisecond, TCPBacklogAckDefer: 1,
 		},
 		Apps: map[string]spec.App{
-			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Rcvbuf: unit.MiB},
-			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, UDPGRO: true},
+			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Wait: spec.WaitRecv, Rcvbuf: unit.MiB},
+			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, Wait: spec.WaitRecv, UDPGRO: true},
 			"hog":    {Kind: spec.AppCPUHog, CPU: 1},
 		},
 		Traffic: map[string]spec.Traffic{
@@ -191,8 +177,8 @@ func TestDefaults(t *testing.T) {
 		}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,
-			RmemDefault: 256 * (256 + 256 + 320), RmemMax: 212992, TCPRmem: [3]unit.Bytes{4096, 131072, 6291456},
-			TCPModerateRcvbuf: 1, TCPAdvWinScale: 1,
+			RmemDefault: 256 * (256 + 256 + 320), RmemMax: 212992, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 6291456},
+			TCPModerateRcvbuf: 1, TCPAdvWinScale: 1, TCPCompSACKNr: 44, TCPCompSACKDelayNs: unit.Millisecond, TCPBacklogAckDefer: 1,
 		},
 		Evidence: []spec.Evidence{{Source: "nobody", Metric: "goodput", Value: 1, Role: spec.RolePredicted}},
 	}
@@ -396,4 +382,14 @@ func TestLists(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// ofNew returns the behaviours of the preset new with another napi_schedule.
+func ofNew(napiSchedule string) map[string]string {
+	p, err := spec.Loader{Library: os.DirFS("testdata/shelves")}.Preset("new")
+	if err != nil {
+		panic(err)
+	}
+	p.Behaviours[spec.NAPISchedule] = napiSchedule
+	return p.Behaviours
 }

@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,7 +23,7 @@ import (
 
 // TestResolvedText writes out what the least scenario comes to.
 func TestResolvedText(t *testing.T) {
-	const want = `napisim: 1
+	want := `napisim: 1
 name: small
 summary: the least that makes a scenario
 notes: not for reading
@@ -46,20 +49,7 @@ platform:
 kernel:
   preset: new
   behaviours:
-    gro_max_size: big_tcp
-    gro_normal: skb_list_segments
-    gro_table: hash_merge_gso
-    ip_list: route_hint
-    ksoftirqd: inline
-    napi_complete: defer_hard_irqs
-    napi_schedule: skip_in_net_rx_action
-    napi_schedule_prep: missed
-    napi_threaded: if_running
-    netdev_budget_usecs: two_jiffies
-    page_pool_recycle: direct_list_owner
-    scheduler: cfs
-    udp_gro: forward
-  threadirqs: off
+` + choices(ofNew("skip_in_net_rx_action")) + `  threadirqs: off
   preempt_rt: off
   max_skb_frags: 17
 hz: 250
@@ -109,9 +99,13 @@ sysctl:
   net.core.gro_normal_batch: 8
   net.core.rmem_default: 208KiB
   net.core.rmem_max: 208KiB
+  net.core.skb_defer_max: 64
   net.ipv4.tcp_rmem: [4KiB, 128KiB, 6MiB]
   net.ipv4.tcp_moderate_rcvbuf: 1
   net.ipv4.tcp_adv_win_scale: 1
+  net.ipv4.tcp_comp_sack_nr: 44
+  net.ipv4.tcp_comp_sack_delay_ns: 1ms
+  net.ipv4.tcp_backlog_ack_defer: 1
 evidence:
   - source: nobody
     metric: goodput
@@ -257,4 +251,13 @@ func FuzzResolve(f *testing.F) {
 			t.Errorf("the resolved text means something else:\n%s\nbecame\n%s", s.Resolved(), again.Resolved())
 		}
 	})
+}
+
+// choices writes behaviours as the resolved text does, by name.
+func choices(of map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(&text, "    %s: %s\n", name, of[name])
+	}
+	return text.String()
 }

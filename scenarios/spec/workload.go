@@ -14,6 +14,9 @@ type App struct {
 	Nice int `yaml:"nice" default:"0" min:"-20" max:"19" kernel:"setpriority"`
 	// The size of the buffer that each read call offers.
 	ReadSize unit.Bytes `yaml:"read_size" default:"128KiB" min:"1B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"recv len"`
+	// How the task waits for data: in recv with a task for each connection, or one task in
+	// epoll_wait for all of them, which then reads each ready socket until it would block.
+	Wait AppWait `yaml:"wait" default:"recv" for:"tcp-reader,udp-reader"`
 	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
 	// the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.
 	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
@@ -35,6 +38,18 @@ const (
 func (AppKind) Values() []string {
 	return []string{string(AppTCPReader), string(AppUDPReader), string(AppCPUHog)}
 }
+
+// AppWait says how a reader waits.
+type AppWait string
+
+// The ways to wait.
+const (
+	WaitRecv  AppWait = "recv"  // blocks in recv
+	WaitEpoll AppWait = "epoll" // blocks in epoll_wait
+)
+
+// Values returns the ways that can be written.
+func (AppWait) Values() []string { return []string{string(WaitRecv), string(WaitEpoll)} }
 
 // Traffic is what one peer sends.
 type Traffic struct {
