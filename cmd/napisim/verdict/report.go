@@ -177,7 +177,7 @@ func (r *Report) Fill(a bisect.Analysis) {
 		}
 		return 0
 	})
-	if a.Orders > 0 {
+	if a.Orders > 0 && r.Differs {
 		level := *r.Good.Mean
 		for _, p := range r.Players {
 			next := level + *p.Value.Mean
@@ -207,20 +207,19 @@ func (r *Report) judge() {
 		return
 	}
 	scale := r.scale()
-	total := scale.signed(r.Change.Mean, math.NaN())
+	total := scale.with(r.Change)
 	for _, p := range r.Players {
-		value := scale.signed(p.Value.Mean, math.NaN())
 		s := "s"
 		if len(p.Members) > 0 {
 			s = ""
 		}
 		switch p.Verdict {
 		case bisect.Cause:
-			r.Verdict = append(r.Verdict, fmt.Sprintf("%s account%s for %s of the change in %s, %s of %s %s.",
-				p.described(), s, p.share(), r.Metric, value, total, scale.unit))
+			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s account%s for %s of the change in %s, %s of %s.",
+				p.described(), s, p.share(), r.Metric, scale.signed(p.Value.Mean, math.NaN()), total)))
 		case bisect.Against:
-			r.Verdict = append(r.Verdict, fmt.Sprintf("%s work%s against it, by %s %s: without that the change were larger.",
-				p.described(), s, value, scale.unit))
+			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s work%s against it, by %s: without that the change were larger.",
+				p.described(), s, scale.with(p.Value))))
 		}
 	}
 	if len(r.Verdict) == 0 {
@@ -230,6 +229,14 @@ func (r *Report) judge() {
 	r.sort("is cleared: no run moved with it", "are cleared: no run moved with them",
 		func(p Player) bool { return p.Verdict == bisect.Cleared && p.still() })
 	r.sort("is unclear: more runs may tell", "are unclear: more runs may tell", func(p Player) bool { return p.Verdict == bisect.Unclear })
+}
+
+// sentence starts with a capital letter where that is no letter of a name.
+func sentence(text string) string {
+	if rest, ok := strings.CutPrefix(text, "the "); ok {
+		return "The " + rest
+	}
+	return text
 }
 
 // Together ends the name of a player that is several differences.
@@ -253,7 +260,7 @@ func (r *Report) sort(one, many string, kind func(Player) bool) {
 	if len(names) == 1 && !strings.HasSuffix(names[0], Together) {
 		says = one
 	}
-	r.Verdict = append(r.Verdict, enumerate(names)+" "+says+".")
+	r.Verdict = append(r.Verdict, sentence(enumerate(names)+" "+says+"."))
 }
 
 // enumerate writes "a, b and c".
@@ -337,6 +344,11 @@ func (s scale) plain(v *float64, half float64) string {
 	}
 	text, _ := quantity.Interval(s.factor**v, s.factor*half, "%")
 	return text
+}
+
+// with writes a mean with its sign and unit.
+func (s scale) with(n Number) string {
+	return strings.TrimSpace(s.signed(n.Mean, math.NaN()) + " " + s.unit)
 }
 
 // signed is plain with a plus sign where the value rises.
