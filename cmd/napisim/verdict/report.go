@@ -202,6 +202,10 @@ func (r *Report) judge() {
 			r.Metric, r.Good.Kernel, r.Bad.Kernel, 100*bisect.MinChange))
 		return
 	}
+	if r.Orders == 0 && r.Partial {
+		r.Verdict = append(r.Verdict, "Not every combination was run with one seed, so nothing is divided among the differences.")
+		return
+	}
 	if r.Orders == 0 {
 		r.Verdict = append(r.Verdict, "The combinations that could be run do not lead from the one kernel to the other: nothing can be divided among the differences.")
 		return
