@@ -226,13 +226,18 @@ func (r *Report) judge() {
 				p.described(), s, scale.with(p.Value))))
 		}
 	}
-	if len(r.Verdict) == 0 {
-		r.Verdict = append(r.Verdict, "No difference stands out: more runs may tell.")
+	unclear := func(p Player) bool { return p.Verdict == bisect.Unclear }
+	switch {
+	case len(r.Verdict) > 0:
+	case slices.ContainsFunc(r.Players, unclear):
+		r.Verdict = append(r.Verdict, "No difference stands out.")
+	default:
+		r.Verdict = append(r.Verdict, fmt.Sprintf("No difference accounts for more than %.0f %% of the change: it is the sum of small ones.", 100*bisect.Margin))
 	}
 	r.sort("is cleared", "are cleared", func(p Player) bool { return p.Verdict == bisect.Cleared && !p.still() })
 	r.sort("is cleared: no run moved with it", "are cleared: no run moved with them",
 		func(p Player) bool { return p.Verdict == bisect.Cleared && p.still() })
-	r.sort("is unclear: more runs may tell", "are unclear: more runs may tell", func(p Player) bool { return p.Verdict == bisect.Unclear })
+	r.sort("is unclear: more runs may tell", "are unclear: more runs may tell", unclear)
 }
 
 // sentence starts with a capital letter where that is no letter of a name.
