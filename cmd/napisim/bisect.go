@@ -20,7 +20,7 @@ import (
 // Bounds of --max-runs. Without it a bisection may run so many combinations, and more
 // where the differences are many.
 const (
-	maxBisectRuns         = 1_000_000
+	maxBisectRuns         = 100_000
 	defaultCombinations   = 100
 	combinationsPerPlayer = 10
 )

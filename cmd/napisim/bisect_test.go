@@ -239,13 +239,13 @@ func TestBisectEndsAreKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, metric := range []string{"goodput", "polls"} {
-		c := newCall("bisect", file, "--good", "v5.4", "--bad", "v6.12", "--metric", metric, "--runs", "2", "--max-runs", "600", "-o", "json")
+		c := newCall("bisect", file, "--good", "v6.1", "--bad", "v6.6", "--metric", metric, "--runs", "2", "-o", "json")
 		c.run(t, exit.OK)
 		var r verdict.Report
 		if err := json.Unmarshal([]byte(c.out.String()), &r); err != nil {
 			t.Fatal(err)
 		}
-		for kernel, end := range map[string]verdict.End{"v5.4": r.Good, "v6.12": r.Bad} {
+		for kernel, end := range map[string]verdict.End{"v6.1": r.Good, "v6.6": r.Bad} {
 			c := newCall("run", file, "--kernel", kernel, "--runs", "2", "-o", "json")
 			c.run(t, exit.OK)
 			d, err := result.Read(strings.NewReader(c.out.String()), "stdout")

@@ -160,19 +160,33 @@ func (f *field) measure(sets []bisect.Set) error {
 	if len(variants) == 0 {
 		return nil
 	}
-	runs, err := f.execute(jobs(variants))
+	// In blocks, since the results of a hundred thousand runs fill the memory.
+	for block := range slices.Chunk(jobs(variants), maxBlock) {
+		runs, err := f.execute(block)
+		f.collect(runs)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBlock is the number of runs whose results are kept at a time.
+const maxBlock = 4096
+
+// collect keeps of each run the metric alone.
+func (f *field) collect(runs []result.Run) {
 	f.runs += len(runs)
 	for _, run := range runs {
-		s, perr := strconv.ParseUint(run.Variant, 10, 64)
-		if perr != nil {
-			return perr
+		s, err := strconv.ParseUint(run.Variant, 10, 64)
+		if err != nil {
+			panic(err) // measure labels the runs
 		}
 		if m, ok := run.Metrics[f.b.metric]; ok {
 			f.values[bisect.Set(s)][run.Seed], f.metric = m.Value, m
 		}
 		f.known = slices.SortedFunc(maps.Keys(run.Metrics), result.CompareNames)
 	}
-	return err
 }
 
 // seedsOf returns the seeds that all of some combinations have, in their order.
