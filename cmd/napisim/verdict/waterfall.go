@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"napisim/reports/bisect"
+	"napisim/reports/figure"
+	"napisim/reports/result"
 )
 
 // The waterfall is drawn over so many columns, if there are as many as minBar.
@@ -47,6 +51,32 @@ func (v *view) waterfall() {
 		}
 		v.WriteString(line + "\n")
 	}
+}
+
+// Figure returns the waterfall as a picture; it has none where there is no change to
+// divide.
+func (r *Report) Figure() (figure.Figure, error) {
+	if len(r.Waterfall) == 0 {
+		return figure.Figure{}, fmt.Errorf("there are no steps from %s to %s to draw", r.Good.Kernel, r.Bad.Kernel)
+	}
+	s := r.scale()
+	level := func(e End) figure.Step {
+		return figure.Step{
+			Name: e.Kernel, Number: result.TextWithin(r.Metric, r.Unit, *e.Mean, e.High), To: *e.Mean, Half: e.half(), Level: true,
+		}
+	}
+	steps := []figure.Step{level(r.Good)}
+	for i, step := range r.Waterfall {
+		p := r.Players[i] // in the order of the steps
+		steps = append(steps, figure.Step{
+			Name: step.Name, From: step.From, To: step.To, Half: p.Value.half(),
+			Number: strings.TrimSpace(s.signed(p.Value.Mean, p.Value.half()) + " " + s.unit),
+			Strong: p.Verdict == bisect.Cause || p.Verdict == bisect.Against,
+		})
+	}
+	steps = append(steps, level(r.Bad))
+	return figure.Waterfall(steps, fmt.Sprintf("%s of %s, %s to %s, %s", r.Metric, r.Scenario, r.Good.Kernel, r.Bad.Kernel, r.seeds()),
+		"Shapley values with 95 % intervals over the seeds. Bars are linear; dark steps are causes, or work against one.")
 }
 
 // bars returns the lines of the waterfall; those of the two kernels stand on the
