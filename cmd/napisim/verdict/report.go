@@ -211,7 +211,8 @@ func (r *Report) judge() {
 		return
 	}
 	scale := r.scale()
-	total := scale.with(r.Change)
+	places := scale.decimals(math.Abs(*r.Change.Mean))
+	total := strings.TrimSpace(scale.fixed(*r.Change.Mean, places) + " " + scale.unit)
 	for _, p := range r.Players {
 		s := "s"
 		if len(p.Members) > 0 {
@@ -220,10 +221,10 @@ func (r *Report) judge() {
 		switch p.Verdict {
 		case bisect.Cause:
 			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s account%s for %s of the change in %s, %s of %s.",
-				p.described(), s, p.share(), r.Metric, scale.signed(p.Value.Mean, math.NaN()), total)))
+				p.described(), s, p.share(), r.Metric, scale.fixed(*p.Value.Mean, places), total)))
 		case bisect.Against:
 			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s work%s against it, by %s: without that the change were larger.",
-				p.described(), s, scale.with(p.Value))))
+				p.described(), s, strings.TrimSpace(scale.fixed(*p.Value.Mean, places)+" "+scale.unit))))
 		}
 	}
 	unclear := func(p Player) bool { return p.Verdict == bisect.Unclear }
@@ -358,6 +359,15 @@ func (s scale) plain(v *float64, half float64) string {
 // with writes a mean with its sign and unit.
 func (s scale) with(n Number) string {
 	return strings.TrimSpace(s.signed(n.Mean, math.NaN()) + " " + s.unit)
+}
+
+// fixed writes a value with its sign and so many places.
+func (s scale) fixed(v float64, places int) string {
+	text := fmt.Sprintf("%+.*f", places, s.factor*v)
+	if strings.Trim(text, "+-0.") == "" {
+		return strings.TrimLeft(text, "+-")
+	}
+	return text
 }
 
 // signed is plain with a plus sign where the value rises.

@@ -51,9 +51,9 @@ func TestText(t *testing.T) {
 
 goodput: 800 ± 25 Mbit/s with v1, 640 ± 27 Mbit/s with v2: 20 % less, which is worse.
 
-brake (net_rx_action; 0123456789ab) accounts for 112 % ± 0.2 % of the change in goodput, -180 of
--160 Mbit/s.
-remedy works against it, by +20 Mbit/s: without that the change were larger.
+brake (net_rx_action; 0123456789ab) accounts for 112 % ± 0.2 % of the change in goodput, -180.0 of
+-160.0 Mbit/s.
+remedy works against it, by +20.0 Mbit/s: without that the change were larger.
 
 verdict  difference         first          last   value Mbit/s           share
 cause    brake       -200.0 ± 2.5  -160.0 ± 2.5   -180.0 ± 2.5   112 % ± 0.2 %

@@ -83,16 +83,10 @@ func (r *Report) Figure() (figure.Figure, error) {
 // floor, or on 0 if that is above it.
 func (v *view) bars(floor float64, places int) []bar {
 	s := v.scale()
-	number := func(v float64, sign string) string {
-		text := fmt.Sprintf("%"+sign+".*f", places, s.factor*v)
-		if strings.Trim(text, "+-0.") == "" {
-			return strings.TrimLeft(text, "+-")
-		}
-		return text
-	}
+	level := func(v float64) string { return strings.TrimLeft(s.fixed(v, places), "+") }
 	end := func(e End) bar {
 		ground := max(floor, min(0, *e.Mean))
-		return bar{e.Kernel, number(*e.Mean, ""), min(ground, *e.Mean), max(ground, *e.Mean), "#"}
+		return bar{e.Kernel, level(*e.Mean), min(ground, *e.Mean), max(ground, *e.Mean), "#"}
 	}
 	bars := []bar{end(v.Good)}
 	for _, step := range v.Waterfall {
@@ -100,7 +94,7 @@ func (v *view) bars(floor float64, places int) []bar {
 		if step.To < step.From {
 			mark = "-"
 		}
-		bars = append(bars, bar{step.Name, number(step.To-step.From, "+"), min(step.From, step.To), max(step.From, step.To), mark})
+		bars = append(bars, bar{step.Name, s.fixed(step.To-step.From, places), min(step.From, step.To), max(step.From, step.To), mark})
 	}
 	return append(bars, end(v.Bad))
 }
