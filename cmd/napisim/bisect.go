@@ -20,7 +20,7 @@ import (
 // Bounds of --max-runs. Without it a bisection may run so many combinations, and more
 // where the differences are many.
 const (
-	maxBisectRuns         = 1_000_000
+	maxBisectRuns         = 100_000
 	defaultCombinations   = 100
 	combinationsPerPlayer = 10
 )
@@ -36,6 +36,7 @@ type bisecting struct {
 	parallel  *number
 	format    *choice
 	out       string
+	figure    string // the file of --figure, "" for none
 }
 
 func (a *app) bisectCommand() *cobra.Command {
@@ -66,6 +67,7 @@ func (a *app) bisectCommand() *cobra.Command {
 	b.parallel = parallelFlag(cmd)
 	b.format = outputFlag(cmd, "text", "json", "md", "csv")
 	cmd.Flags().StringVar(&b.out, "out", "", "also write bisect.json and bisect.txt into `DIR`")
+	cmd.Flags().StringVar(&b.figure, "figure", "", "also draw the steps from good to bad into `FILE`, .svg or .png")
 	complete(cmd, "good", a.completeKernel)
 	complete(cmd, "bad", a.completeKernel)
 	complete(cmd, "metric", completeMetric)
@@ -80,7 +82,7 @@ func (a *app) bisectCommand() *cobra.Command {
 
 // bisect prepares, runs and shows a bisection.
 func (a *app) bisect(b *bisecting) error {
-	if err := b.check(); err != nil {
+	if err := errors.Join(checkFigure(b.cmd, b.figure), b.check()); err != nil {
 		return err
 	}
 	c, err := a.contest(b)
@@ -100,6 +102,10 @@ func (a *app) bisect(b *bisecting) error {
 	files, err := r.Files()
 	if err == nil {
 		err = dir.write(file{"bisect.txt", files.Text}, file{"bisect.json", files.JSON})
+	}
+	if b.figure != "" && len(r.Waterfall) > 0 {
+		drawn, ferr := r.Figure()
+		err = errors.Join(err, saveFigure(b.figure, drawn, ferr))
 	}
 	if !r.Differs && ended == nil {
 		ended = exit.With(exit.NoChange, errors.New(strings.Join(r.Verdict, "\n")))

@@ -69,7 +69,7 @@ func (a *app) compareCommand() *cobra.Command {
 	c.flags(a, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.cmd = cmd
-		if err := errors.Join(c.parseRules(), c.checkFigure()); err != nil {
+		if err := errors.Join(c.parseRules(), checkFigure(cmd, c.figure)); err != nil {
 			return err
 		}
 		c.splitKernels()
@@ -129,11 +129,11 @@ func (c *comparing) parseRules() error {
 }
 
 // checkFigure refuses a file that cannot become a figure before anything is run.
-func (c *comparing) checkFigure() error {
-	if c.figure == "" || figureWriter(c.figure) != nil {
+func checkFigure(cmd *cobra.Command, path string) error {
+	if path == "" || figureWriter(path) != nil {
 		return nil
 	}
-	return usage(c.cmd, "--figure: %q ends neither in .svg nor in .png", c.figure)
+	return usage(cmd, "--figure: %q ends neither in .svg nor in .png", path)
 }
 
 // figureWriter returns what writes a figure in the format that a file's name asks for,
@@ -148,7 +148,7 @@ func figureWriter(path string) func(figure.Figure, io.Writer) error {
 	return nil
 }
 
-// drawFigure writes the file of --figure, and the directories that it is to be in.
+// drawFigure writes the file of --figure.
 func (c *comparing) drawFigure(table *comparison) error {
 	if c.figure == "" {
 		return nil
@@ -162,17 +162,23 @@ func (c *comparing) drawFigure(table *comparison) error {
 		})
 	}
 	drawn, err := figure.Published(rows, strings.ReplaceAll(table.Title, "  ", ", "))
+	return saveFigure(c.figure, drawn, err)
+}
+
+// saveFigure writes a figure, unless there was an error in drawing it, and the
+// directories that it is to be in.
+func saveFigure(path string, drawn figure.Figure, err error) error {
 	if err != nil {
 		return fmt.Errorf("--figure: %w", err)
 	}
 	var b bytes.Buffer
-	if err := figureWriter(c.figure)(drawn, &b); err != nil {
+	if err := figureWriter(path)(drawn, &b); err != nil {
 		return fmt.Errorf("--figure: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(c.figure), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("--figure: %w", err)
 	}
-	return result.ReplaceFile(c.figure, b.Bytes())
+	return result.ReplaceFile(path, b.Bytes())
 }
 
 // compareTo holds variants against the first of them and applies the rules.

@@ -111,7 +111,7 @@ func words(line string) []string {
 func TestDocumentedCodes(t *testing.T) {
 	comment := packageComment(t)
 	codes := []exit.Code{
-		exit.OK, exit.Failed, exit.Usage, exit.Invalid, exit.Expectation, exit.Regression, exit.Broken, exit.Interrupted,
+		exit.OK, exit.Failed, exit.Usage, exit.Invalid, exit.Expectation, exit.Regression, exit.NoChange, exit.Broken, exit.Interrupted,
 	}
 	for _, code := range codes {
 		if !strings.Contains(comment, fmt.Sprintf("\n\t%-4d ", code)) {

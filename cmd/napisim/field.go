@@ -12,15 +12,19 @@ import (
 	"napisim/cmd/napisim/verdict"
 	"napisim/reports/bisect"
 	"napisim/reports/result"
+	"napisim/scenarios"
 	"napisim/scenarios/kerneldiff"
+	"napisim/scenarios/spec"
 )
 
 // A field is where the combinations of a contest are run.
 type field struct {
 	*contest
-	a      *app
 	b      *bisecting
 	method bisect.Method
+	// build makes the scenario of a combination, execute runs jobs.
+	build   func(bisect.Set) (*spec.Scenario, error)
+	execute func([]scenarios.Job) ([]result.Run, error)
 	// values is the metric by combination and seed, in the order of the combinations.
 	values  map[bisect.Set]map[uint64]float64
 	order   []bisect.Set
@@ -35,8 +39,10 @@ type field struct {
 
 func newField(a *app, b *bisecting, c *contest) *field {
 	f := &field{
-		contest: c, a: a, b: b, method: bisect.Choose(len(c.players), c.budget),
+		contest: c, b: b, method: bisect.Choose(len(c.players), c.budget),
 		values: map[bisect.Set]map[uint64]float64{}, refused: map[bisect.Set]string{}, digests: map[bisect.Set]string{},
+		build:   func(s bisect.Set) (*spec.Scenario, error) { return a.build(b, c, s) },
+		execute: func(jobs []scenarios.Job) ([]result.Run, error) { return a.execute(jobs, b.parallel) },
 	}
 	for i := range c.players {
 		f.groups = append(f.groups, bisect.Set(0).With(i))
@@ -138,7 +144,7 @@ func (f *field) measure(sets []bisect.Set) error {
 		if f.tried(s) {
 			continue
 		}
-		built, err := f.a.build(f.b, f.contest, s)
+		built, err := f.build(s)
 		switch {
 		case err != nil && isRefusal(err) && s != 0 && s != f.full():
 			f.refused[s] = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -154,19 +160,33 @@ func (f *field) measure(sets []bisect.Set) error {
 	if len(variants) == 0 {
 		return nil
 	}
-	runs, err := f.a.execute(jobs(variants), f.b.parallel)
+	// In blocks, since the results of a hundred thousand runs fill the memory.
+	for block := range slices.Chunk(jobs(variants), maxBlock) {
+		runs, err := f.execute(block)
+		f.collect(runs)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBlock is the number of runs whose results are kept at a time.
+const maxBlock = 4096
+
+// collect keeps of each run the metric alone.
+func (f *field) collect(runs []result.Run) {
 	f.runs += len(runs)
 	for _, run := range runs {
-		s, perr := strconv.ParseUint(run.Variant, 10, 64)
-		if perr != nil {
-			return perr
+		s, err := strconv.ParseUint(run.Variant, 10, 64)
+		if err != nil {
+			panic(err) // measure labels the runs
 		}
 		if m, ok := run.Metrics[f.b.metric]; ok {
 			f.values[bisect.Set(s)][run.Seed], f.metric = m.Value, m
 		}
 		f.known = slices.SortedFunc(maps.Keys(run.Metrics), result.CompareNames)
 	}
-	return err
 }
 
 // seedsOf returns the seeds that all of some combinations have, in their order.
@@ -236,11 +256,13 @@ func (f *field) report(ended error) *verdict.Report {
 	for _, group := range f.groups {
 		r.Players = append(r.Players, f.player(group))
 	}
-	sample := f.sample
-	if f.method == bisect.SampledOrders && ended != nil {
-		sample = nil // whatever orders there are
+	var a bisect.Analysis
+	if len(sets) < len(f.order) {
+		a = bisect.Analyze(g.Reduce(f.groups), nil).Undivided() // the few orders that there are may mislead
+	} else {
+		a = bisect.Analyze(g.Reduce(f.groups), f.sample)
 	}
-	r.Fill(bisect.Analyze(g.Reduce(f.groups), sample))
+	r.Fill(a)
 	r.Tidy()
 	return r
 }

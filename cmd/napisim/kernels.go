@@ -38,7 +38,8 @@ func (p *prose) labelled(margin, label, words string) {
 	}
 }
 
-// hang writes text with one margin before its first line and another before the others.
+// hang writes text with one margin before its first line and another, which is not
+// shorter, before the others.
 func (p *prose) hang(first, others, words string) {
 	for i, line := range strings.Split(pretty.WrapSoft(words, max(p.width-len(others), 20)), "\n") {
 		margin := others

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -19,18 +20,20 @@ import (
 // A catalogue is something that can be listed.
 type catalogue struct {
 	name, help string
-	rows       func(a *app, format *choice) ([]string, [][]string, error)
+	rows       func(a *app) ([]string, [][]string, error)
+	// show writes the text for people, if that is no table of the rows.
+	show func(a *app) error
 }
 
 // catalogues returns what can be listed, in the order in which it is offered.
 func catalogues() []catalogue {
 	return []catalogue{
-		{"scenarios", "the scenarios of the library", shelf(spec.Loader.Scenarios)},
-		{"kernels", "the kernel presets, for --kernel", (*app).listKernels},
-		{"behaviours", "where kernels differ, for kernel.behaviours", (*app).listBehaviours},
-		{"platforms", "the machines, for platform", shelf(spec.Loader.Platforms)},
-		{"metrics", "what a run measures, for --fail-on", (*app).listMetrics},
-		{"points", "the tracepoints, for trace --points", (*app).listPoints},
+		{"scenarios", "the scenarios of the library", shelf(spec.Loader.Scenarios), nil},
+		{"kernels", "the kernel presets, for --kernel", (*app).listKernels, nil},
+		{"behaviours", "where kernels differ, for kernel.behaviours", (*app).listBehaviours, (*app).showBehaviours},
+		{"platforms", "the machines, for platform", shelf(spec.Loader.Platforms), nil},
+		{"metrics", "what a run measures, for --fail-on", (*app).listMetrics, nil},
+		{"points", "the tracepoints, for trace --points", (*app).listPoints, nil},
 	}
 }
 
@@ -60,7 +63,10 @@ func (a *app) listCommand() *cobra.Command {
 			if c.name != args[0] {
 				continue
 			}
-			header, rows, err := c.rows(a, format)
+			if c.show != nil && format.value == "text" {
+				return c.show(a)
+			}
+			header, rows, err := c.rows(a)
 			if err != nil {
 				return err
 			}
@@ -93,14 +99,14 @@ func (a *app) writeList(header []string, rows [][]string, format *choice) error 
 	}
 	t := text.Table{Rows: rows}
 	for i, name := range header {
-		t.Columns = append(t.Columns, text.Column{Name: name, Wrap: i == len(header)-1 || strings.HasPrefix(name, "values")})
+		t.Columns = append(t.Columns, text.Column{Name: name, Wrap: i == len(header)-1})
 	}
 	return t.Write(&a.out, f, a.style())
 }
 
 // shelf lists a part of the library.
-func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app, *choice) ([]string, [][]string, error) {
-	return func(a *app, _ *choice) ([]string, [][]string, error) {
+func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app) ([]string, [][]string, error) {
+	return func(a *app) ([]string, [][]string, error) {
 		all, err := entries(a.loader)
 		var rows [][]string
 		for _, e := range all {
@@ -111,7 +117,7 @@ func shelf(entries func(spec.Loader) ([]spec.Entry, error)) func(*app, *choice) 
 }
 
 // listKernels lists the presets with the version of Linux that they were read from.
-func (a *app) listKernels(*choice) ([]string, [][]string, error) {
+func (a *app) listKernels() ([]string, [][]string, error) {
 	entries, err := a.loader.Presets()
 	var rows [][]string
 	for _, e := range entries {
@@ -120,33 +126,47 @@ func (a *app) listKernels(*choice) ([]string, [][]string, error) {
 	return []string{"name", "linux", "description"}, rows, err
 }
 
-// listBehaviours lists every value of every behaviour with the presets that have it. For
-// people that is a line for each behaviour, since explain tells what the values do.
-func (a *app) listBehaviours(format *choice) ([]string, [][]string, error) {
+// listBehaviours lists every value of every behaviour with the presets that have it.
+func (a *app) listBehaviours() ([]string, [][]string, error) {
 	presets, err := kerneldiff.History(a.loader)
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows, brief [][]string
+	var rows [][]string
 	for _, b := range behaviours.All() {
-		var values []string
 		for _, v := range b.Values {
-			having := kerneldiff.Having(presets, b.Name, v.Name)
-			rows = append(rows, []string{b.Name, v.Name, having, v.Doc})
-			if having == "" {
-				having = "no preset"
-			}
-			values = append(values, v.Name+" ("+having+")")
+			rows = append(rows, []string{b.Name, v.Name, kerneldiff.Having(presets, b.Name, v.Name), v.Doc})
 		}
-		brief = append(brief, []string{b.Name, strings.Join(values, ", "), b.Doc})
-	}
-	if format.value == "text" {
-		return []string{"behaviour", "values (presets)", "description"}, brief, nil
 	}
 	return []string{"behaviour", "value", "presets", "description"}, rows, nil
 }
 
-func (a *app) listMetrics(*choice) ([]string, [][]string, error) {
+// showBehaviours is listBehaviours for people, who find what the values do in explain: a
+// line says what a behaviour is, and one below it who has which value.
+func (a *app) showBehaviours() error {
+	_, rows, err := a.listBehaviours()
+	if err != nil {
+		return err
+	}
+	const unbroken = "~" // stands for a space at which a line is not to end
+	p := a.prose()
+	for _, b := range behaviours.All() {
+		var values []string
+		for _, row := range rows {
+			if row[0] == b.Name {
+				values = append(values, row[1]+unbroken+"("+strings.ReplaceAll(cmp.Or(row[2], "no preset"), " ", unbroken)+")")
+			}
+		}
+		p.hang("", "    ", b.Name+": "+b.Doc)
+		p.line("  ", strings.Join(values, ", "))
+	}
+	p.line("", "")
+	p.line("", `"napisim explain NAME" tells what each value does, and by which commit it came.`)
+	a.out.WriteString(strings.ReplaceAll(p.String(), unbroken, " "))
+	return nil
+}
+
+func (a *app) listMetrics() ([]string, [][]string, error) {
 	var rows [][]string
 	for _, d := range result.Definitions() {
 		rows = append(rows, []string{d.Name, d.Unit, direction(d.Better), d.Help})
@@ -162,7 +182,7 @@ func direction(b result.Better) string {
 	return string(b)
 }
 
-func (a *app) listPoints(*choice) ([]string, [][]string, error) {
+func (a *app) listPoints() ([]string, [][]string, error) {
 	var rows [][]string
 	for _, name := range pointNames() {
 		rows = append(rows, []string{name, pointHelp[name]})

@@ -10,12 +10,19 @@
 //	napisim run quickstart --dry-run | napisim check -
 //	napisim explain nics.eth0.coalesce.rx-usecs
 //	napisim explain napi_schedule
+//	napisim explain v6.4
 //	napisim trace quickstart --from 20ms --to 21ms --points irq_handler_entry,napi_poll
 //
 // Two variants are compared over the same seeds, and so under the same traffic. The
 // first value is the base:
 //
 //	napisim compare quickstart --runs 3 --vary kernel.behaviours.napi_schedule=always_raise,skip_in_net_rx_action
+//
+// What differs between two kernels, and which of the differences moves a metric, by how
+// much and how surely:
+//
+//	napisim diff-kernels v6.3 v6.4
+//	napisim bisect lan966x-napi-schedule --good v6.3 --bad v6.4 --metric goodput --set duration=3s --runs 3
 //
 // Results that were stored are compared in the same way; with --fail-on a script learns
 // from the exit code whether something became worse:
@@ -30,6 +37,7 @@
 //	3    the scenario has faults, or a run of it would never end
 //	4    reserved for expectations that a run does not meet
 //	5    a comparison broke a rule of --fail-on
+//	6    a bisection found no difference between the two kernels
 //	70   a run broke an invariant of the model: a bug of napisim
 //	130  interrupted; what was finished is shown
 package main

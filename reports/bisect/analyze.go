@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -107,6 +108,17 @@ func Analyze(g Game, sample [][]int) Analysis {
 		e.Verdict = verdict(e.Share)
 	}
 	a.Pairs = g.pairs(math.Abs(a.Change.Mean))
+	return a
+}
+
+// Undivided returns the analysis without the values, where too little was run to divide
+// the change.
+func (a Analysis) Undivided() Analysis {
+	a.Orders, a.Effects = 0, slices.Clone(a.Effects)
+	for i := range a.Effects {
+		e := &a.Effects[i]
+		e.Value, e.Share, e.Verdict = undefined(), undefined(), Unclear
+	}
 	return a
 }
 

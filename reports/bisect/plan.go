@@ -64,17 +64,22 @@ func OneAtATime(n int) []Set {
 	return sets
 }
 
-// Movers returns the players that move the metric when they are alone, on either side,
-// by more than Margin of the change, and those of which that is not known.
+// MinMove is the share of the change that a sure move has to have to count as one.
+const MinMove = 0.01
+
+// Movers returns the players that move the metric when they are alone, on either side: by
+// more than Margin of the change, or surely and by more than MinMove of it; and those of
+// which that is not known.
 func Movers(g Game) []int {
-	whole := result.Summarize(g.step(0, g.Full())).Mean
+	change := math.Abs(result.Summarize(g.step(0, g.Full())).Mean)
+	moves := func(step []float64) bool {
+		s := result.Summarize(step)
+		return step == nil || math.Abs(s.Mean) > Margin*change || sure(s) && math.Abs(s.Mean) > MinMove*change
+	}
 	var movers []int
 	for i := range g.Players {
-		for _, step := range [][]float64{g.step(0, Set(0).With(i)), g.step(g.Full().Without(i), g.Full())} {
-			if step == nil || math.Abs(result.Summarize(step).Mean) > Margin*math.Abs(whole) {
-				movers = append(movers, i)
-				break
-			}
+		if moves(g.step(0, Set(0).With(i))) || moves(g.step(g.Full().Without(i), g.Full())) {
+			movers = append(movers, i)
 		}
 	}
 	return movers

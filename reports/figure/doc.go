@@ -8,6 +8,8 @@
 // The two shades differ in lightness and stay apart in print; colour repeats, it does
 // not tell.
 //
+// [Waterfall] draws how one mean becomes another, in the steps of a bisection.
+//
 // A figure is the same to the byte whenever it is written: it holds no date, and the
 // fonts are those that come with gonum/plot.
 package figure

@@ -45,6 +45,9 @@ var (
 
 // height returns how high the figure is.
 func (f Figure) height() vg.Length {
+	if f.steps != nil {
+		return 2*margin + titleHeight + f.stepsHeight() + noteHeight
+	}
 	h := 2*margin + titleHeight + legendHeight + noteHeight
 	for _, g := range f.groups {
 		h += headingHeight + vg.Length(len(g))*(pairHeight+pairGap) + groupGap
@@ -70,10 +73,15 @@ func (f Figure) draw(c vg.Canvas) {
 		title: face("LiberationSans-Bold", 12), heading: face("LiberationSans-Bold", 10),
 		strong: face("LiberationSans-Bold", 8.5), plain: face("LiberationSans-Regular", 8.5),
 	}
-	b.columns(f.rows())
 	b.box(white, 0, 0, width, b.top)
 	b.text(b.title, ink, margin, b.y+10, fit(b.title, f.title, inner))
 	b.y += titleHeight
+	if f.steps != nil {
+		b.cascade(f)
+		b.text(b.plain, grey, margin, b.y+12, fit(b.plain, f.note, inner))
+		return
+	}
+	b.columns(f.rows())
 	b.legend(f)
 	for _, g := range f.groups {
 		b.group(g, f.source() == "")

@@ -35,6 +35,8 @@ type Row struct {
 type Figure struct {
 	title  string
 	groups [][]Row // by metric and source
+	steps  []Step  // of a waterfall, which has no groups
+	note   string  // below a waterfall
 }
 
 // maxRows bounds the height of a figure, and so the memory that a PNG takes.

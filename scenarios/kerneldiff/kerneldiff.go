@@ -96,10 +96,10 @@ func behaviour(b behaviours.Behaviour, from, to *spec.Preset, all []*spec.Preset
 	}
 	for _, name := range steps(b.Name, older, newer, all) {
 		v := value(b, name)
-		if v.Commit != "" {
+		if v.Commit != "" && !slices.Contains(d.Commits, v.Commit) { // a stable release may have it early
 			d.Commits = append(d.Commits, v.Commit)
 		}
-		if v.Effect != "" {
+		if v.Effect != "" && !slices.Contains(d.Effects, v.Effect) {
 			d.Effects = append(d.Effects, v.Effect)
 		}
 	}

@@ -116,7 +116,7 @@ func TestLineage(t *testing.T) {
 		t.Errorf("napi_schedule comes from %s", got)
 	}
 	if got := line.Files["behaviours.ksoftirqd"]; !strings.HasSuffix(got, "v5.3.yaml") {
-		t.Errorf("ksoftirqd comes from %s", got)
+		t.Errorf("page_pool_recycle comes from %s", got)
 	}
 	if _, err := scenarios.Default().Lineage("v6.44"); err == nil {
 		t.Error("no error for a preset that is not there")

@@ -177,7 +177,7 @@ func (r *Report) Fill(a bisect.Analysis) {
 		}
 		return 0
 	})
-	if a.Orders > 0 {
+	if a.Orders > 0 && r.Differs {
 		level := *r.Good.Mean
 		for _, p := range r.Players {
 			next := level + *p.Value.Mean
@@ -202,34 +202,51 @@ func (r *Report) judge() {
 			r.Metric, r.Good.Kernel, r.Bad.Kernel, 100*bisect.MinChange))
 		return
 	}
+	if r.Orders == 0 && r.Partial {
+		r.Verdict = append(r.Verdict, "Not every combination was run with one seed, so nothing is divided among the differences.")
+		return
+	}
 	if r.Orders == 0 {
 		r.Verdict = append(r.Verdict, "The combinations that could be run do not lead from the one kernel to the other: nothing can be divided among the differences.")
 		return
 	}
 	scale := r.scale()
-	total := scale.signed(r.Change.Mean, math.NaN())
+	places := scale.decimals(math.Abs(*r.Change.Mean))
+	total := strings.TrimSpace(scale.fixed(*r.Change.Mean, places) + " " + scale.unit)
 	for _, p := range r.Players {
-		value := scale.signed(p.Value.Mean, math.NaN())
 		s := "s"
 		if len(p.Members) > 0 {
 			s = ""
 		}
 		switch p.Verdict {
 		case bisect.Cause:
-			r.Verdict = append(r.Verdict, fmt.Sprintf("%s account%s for %s of the change in %s, %s of %s %s.",
-				p.described(), s, p.share(), r.Metric, value, total, scale.unit))
+			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s account%s for %s of the change in %s, %s of %s.",
+				p.described(), s, p.share(), r.Metric, scale.fixed(*p.Value.Mean, places), total)))
 		case bisect.Against:
-			r.Verdict = append(r.Verdict, fmt.Sprintf("%s work%s against it, by %s %s: without that the change were larger.",
-				p.described(), s, value, scale.unit))
+			r.Verdict = append(r.Verdict, sentence(fmt.Sprintf("%s work%s against it, by %s: without that the change were larger.",
+				p.described(), s, strings.TrimSpace(scale.fixed(*p.Value.Mean, places)+" "+scale.unit))))
 		}
 	}
-	if len(r.Verdict) == 0 {
-		r.Verdict = append(r.Verdict, "No difference stands out: more runs may tell.")
+	unclear := func(p Player) bool { return p.Verdict == bisect.Unclear }
+	switch {
+	case len(r.Verdict) > 0:
+	case slices.ContainsFunc(r.Players, unclear):
+		r.Verdict = append(r.Verdict, "No difference stands out.")
+	default:
+		r.Verdict = append(r.Verdict, fmt.Sprintf("No difference accounts for more than %.0f %% of the change: it is the sum of small ones.", 100*bisect.Margin))
 	}
 	r.sort("is cleared", "are cleared", func(p Player) bool { return p.Verdict == bisect.Cleared && !p.still() })
 	r.sort("is cleared: no run moved with it", "are cleared: no run moved with them",
 		func(p Player) bool { return p.Verdict == bisect.Cleared && p.still() })
-	r.sort("is unclear: more runs may tell", "are unclear: more runs may tell", func(p Player) bool { return p.Verdict == bisect.Unclear })
+	r.sort("is unclear: more runs may tell", "are unclear: more runs may tell", unclear)
+}
+
+// sentence starts with a capital letter where that is no letter of a name.
+func sentence(text string) string {
+	if rest, ok := strings.CutPrefix(text, "the "); ok {
+		return "The " + rest
+	}
+	return text
 }
 
 // Together ends the name of a player that is several differences.
@@ -253,7 +270,7 @@ func (r *Report) sort(one, many string, kind func(Player) bool) {
 	if len(names) == 1 && !strings.HasSuffix(names[0], Together) {
 		says = one
 	}
-	r.Verdict = append(r.Verdict, enumerate(names)+" "+says+".")
+	r.Verdict = append(r.Verdict, sentence(enumerate(names)+" "+says+"."))
 }
 
 // enumerate writes "a, b and c".
@@ -336,6 +353,20 @@ func (s scale) plain(v *float64, half float64) string {
 		return "-"
 	}
 	text, _ := quantity.Interval(s.factor**v, s.factor*half, "%")
+	return text
+}
+
+// with writes a mean with its sign and unit.
+func (s scale) with(n Number) string {
+	return strings.TrimSpace(s.signed(n.Mean, math.NaN()) + " " + s.unit)
+}
+
+// fixed writes a value with its sign and so many places.
+func (s scale) fixed(v float64, places int) string {
+	text := fmt.Sprintf("%+.*f", places, s.factor*v)
+	if strings.Trim(text, "+-0.") == "" {
+		return strings.TrimLeft(text, "+-")
+	}
 	return text
 }
 

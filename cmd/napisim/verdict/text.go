@@ -199,8 +199,8 @@ func (v *view) interactions() {
 		if p.Taken {
 			how = "taken out of"
 		}
-		v.prose(fmt.Sprintf("%s and %s interact: %s %s, both together do %s %s and one by one %s.",
-			p.A, p.B, how, p.On, s.signed(p.Joint.Mean, p.Joint.half()), s.unit, s.signed(p.Sum.Mean, p.Sum.half())))
+		v.prose(sentence(fmt.Sprintf("%s and %s interact: %s %s, both together do %s and one by one %s.",
+			p.A, p.B, how, p.On, s.with(p.Joint), s.with(p.Sum))))
 	}
 }
 

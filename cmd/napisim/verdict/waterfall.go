@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"napisim/reports/bisect"
+	"napisim/reports/figure"
+	"napisim/reports/result"
 )
 
 // The waterfall is drawn over so many columns, if there are as many as minBar.
@@ -49,20 +53,40 @@ func (v *view) waterfall() {
 	}
 }
 
+// Figure returns the waterfall as a picture; it has none where there is no change to
+// divide.
+func (r *Report) Figure() (figure.Figure, error) {
+	if len(r.Waterfall) == 0 {
+		return figure.Figure{}, fmt.Errorf("there are no steps from %s to %s to draw", r.Good.Kernel, r.Bad.Kernel)
+	}
+	s := r.scale()
+	level := func(e End) figure.Step {
+		return figure.Step{
+			Name: e.Kernel, Number: result.TextWithin(r.Metric, r.Unit, *e.Mean, e.High), To: *e.Mean, Half: e.half(), Level: true,
+		}
+	}
+	steps := []figure.Step{level(r.Good)}
+	for i, step := range r.Waterfall {
+		p := r.Players[i] // in the order of the steps
+		steps = append(steps, figure.Step{
+			Name: step.Name, From: step.From, To: step.To, Half: p.Value.half(),
+			Number: strings.TrimSpace(s.signed(p.Value.Mean, p.Value.half()) + " " + s.unit),
+			Strong: p.Verdict == bisect.Cause || p.Verdict == bisect.Against,
+		})
+	}
+	steps = append(steps, level(r.Bad))
+	return figure.Waterfall(steps, fmt.Sprintf("%s of %s, %s to %s, %s", r.Metric, r.Scenario, r.Good.Kernel, r.Bad.Kernel, r.seeds()),
+		"Shapley values with 95 % intervals over the seeds. Bars are linear; dark steps are causes, or work against one.")
+}
+
 // bars returns the lines of the waterfall; those of the two kernels stand on the
 // floor, or on 0 if that is above it.
 func (v *view) bars(floor float64, places int) []bar {
 	s := v.scale()
-	number := func(v float64, sign string) string {
-		text := fmt.Sprintf("%"+sign+".*f", places, s.factor*v)
-		if strings.Trim(text, "+-0.") == "" {
-			return strings.TrimLeft(text, "+-")
-		}
-		return text
-	}
+	level := func(v float64) string { return strings.TrimLeft(s.fixed(v, places), "+") }
 	end := func(e End) bar {
 		ground := max(floor, min(0, *e.Mean))
-		return bar{e.Kernel, number(*e.Mean, ""), min(ground, *e.Mean), max(ground, *e.Mean), "#"}
+		return bar{e.Kernel, level(*e.Mean), min(ground, *e.Mean), max(ground, *e.Mean), "#"}
 	}
 	bars := []bar{end(v.Good)}
 	for _, step := range v.Waterfall {
@@ -70,7 +94,7 @@ func (v *view) bars(floor float64, places int) []bar {
 		if step.To < step.From {
 			mark = "-"
 		}
-		bars = append(bars, bar{step.Name, number(step.To-step.From, "+"), min(step.From, step.To), max(step.From, step.To), mark})
+		bars = append(bars, bar{step.Name, s.fixed(step.To-step.From, places), min(step.From, step.To), max(step.From, step.To), mark})
 	}
 	return append(bars, end(v.Bad))
 }
