@@ -187,3 +187,42 @@ func TestForcedThreadsLeaveSoftirqsToKsoftirqd(t *testing.T) {
 		}
 	}
 }
+
+// Fact 19 of the recordings: on PREEMPT_RT the hard interrupt only wakes the interrupt's
+// thread. NET_RX is raised in the thread and served there where it enables BH, in the same
+// passes as elsewhere; ksoftirqd has no part in it. With threadirqs it is the same.
+func TestFact19InterruptThreadServesNetRX(t *testing.T) {
+	for _, rt := range []bool{true, false} {
+		for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
+			s := defaultSetup()
+			s.mode = mode
+			s.machine.PreemptRT, s.machine.ThreadIRQs, s.machine.Preempt = rt, !rt, cpu.PreemptFull
+			r := newRig(s)
+			d := r.nic("eth0", nil, 0)
+			r.task("hog", cpu.TaskConfig{}, func(task *cpu.Task) {
+				task.ToUser()
+				task.Core().Work(3 * sim.Millisecond)
+				task.ToKernel()
+			})
+			d.arrive(100*sim.Microsecond, 130)
+			r.run(t, 10*sim.Millisecond)
+			var seen []string
+			for _, e := range s.log.Events() {
+				switch e.Point {
+				case trace.IRQHandlerEntry, trace.SoftirqRaise, trace.SoftirqEntry:
+					seen = append(seen, fmt.Sprintf("%v in %s", e.Point, e.Comm))
+				case trace.NAPIPoll:
+					seen = append(seen, fmt.Sprintf("poll of %d in %s", e.B, e.Comm))
+				}
+			}
+			const thread = " in irq/24-eth0"
+			same(t, fmt.Sprintf("RT %v, mode %v", rt, mode), seen, []string{
+				"irq_handler_entry in hog", "softirq_raise" + thread,
+				"softirq_entry" + thread, "poll of 64" + thread, "softirq_raise" + thread,
+				"softirq_entry" + thread, "poll of 64" + thread, "softirq_raise" + thread,
+				"softirq_entry" + thread, "poll of 2" + thread,
+			})
+			same(t, "ksoftirqd wakeups", r.sds[0].Stats().KsoftirqdWakeups, 0)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (sd *Softnet) raiseSoftirqBit(v Vector) {
 // would run the vector soon, so ksoftirqd is woken.
 func (sd *Softnet) raiseSoftirqIRQOff(v Vector) {
 	sd.raiseSoftirqBit(v)
-	if !sd.core.InInterrupt() {
+	if !sd.core.InInterrupt() && !sd.core.BHLocked() {
 		sd.wakeupSoftirqd()
 	}
 }
@@ -53,8 +53,10 @@ func (sd *Softnet) Pending() bool { return sd.pending != 0 }
 func (sd *Softnet) InvokeSoftirq() {
 	switch {
 	case sd.b.ksoftirqd.Defer(sd):
-	case sd.cfg.ForcedThreaded:
-		sd.wakeupSoftirqd()
+	case sd.cfg.ForcedThreaded, sd.core.ForcedThreaded():
+		if !sd.core.BHLocked() { // on PREEMPT_RT by a task that was preempted
+			sd.wakeupSoftirqd()
+		}
 	default:
 		sd.handleSoftirqs(cpu.Softirq)
 	}
@@ -168,13 +170,13 @@ func (sd *Softnet) runKsoftirqd(t *cpu.Task) {
 			t.Sleep()
 			continue
 		}
-		c.IRQDisable()
+		c.KsoftirqdRunBegin()
 		if sd.pending == 0 {
-			c.IRQEnable()
+			c.KsoftirqdRunEnd()
 			continue
 		}
 		sd.handleSoftirqs(cpu.Ksoftirqd)
-		c.IRQEnable()
+		c.KsoftirqdRunEnd()
 		c.CondResched()
 	}
 }

@@ -67,10 +67,12 @@ func (c *Core) KsoftirqdRunBegin() {
 
 // KsoftirqdRunEnd is ksoftirqd_run_end. It does not run what is pending.
 func (c *Core) KsoftirqdRunEnd() {
-	if c.m.cfg.PreemptRT {
-		c.Look()
-		c.unlockBH()
+	if !c.m.cfg.PreemptRT {
+		c.IRQEnable()
+		return
 	}
+	c.Look()
+	c.unlockBH()
 	c.IRQEnable()
 	c.PreemptCheck()
 }
