@@ -9,6 +9,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/cpu/fair"
 	"napisim/sim"
 	"napisim/softirq/gro"
 )
@@ -69,12 +70,20 @@ func drawTrial(t *rapid.T) (tr trial) {
 	s.machine = cpu.Config{
 		Cores:             rapid.IntRange(1, 2).Draw(t, "cores"),
 		HZ:                rapid.SampledFrom([]int{100, 250, 1000}).Draw(t, "hz"),
-		Preempt:           rapid.SampledFrom([]cpu.Preemption{cpu.PreemptNone, cpu.PreemptVoluntary, cpu.PreemptFull}).Draw(t, "preempt"),
+		Preempt:           rapid.SampledFrom([]cpu.Preemption{cpu.PreemptNone, cpu.PreemptVoluntary, cpu.PreemptFull, cpu.PreemptLazy}).Draw(t, "preempt"),
 		IRQTimeAccounting: rapid.Bool().Draw(t, "irq time"),
 		TickPhase:         between(0, sim.Millisecond-1).Draw(t, "tick"),
 		IPILatency:        between(0, 2*sim.Microsecond).Draw(t, "ipi"),
 		Costs:             testCosts(),
 	}
+	switch rapid.IntRange(0, 5).Draw(t, "threaded") {
+	case 0:
+		s.machine.ThreadIRQs = true
+	case 1:
+		s.machine.PreemptRT, s.machine.Preempt = true, cpu.PreemptFull
+	}
+	s.machine.Scheduler.Policy = fair.Policy(rapid.IntRange(0, 1).Draw(t, "policy"))
+	s.machine.Scheduler.DelayDequeue = rapid.Bool().Draw(t, "delay dequeue")
 	for i, c := range s.machine.Costs {
 		if stage := model.Stage(i); c > 0 || stage == model.StageRefill {
 			s.machine.Costs[i] = between(sim.Nanosecond, max(3*c, sim.Microsecond)).Draw(t, stage.String())
