@@ -48,7 +48,10 @@ type Softnet struct {
 
 	pending   uint32
 	ksoftirqd *cpu.Task
-	parked    bool // ksoftirqd has been told to park
+	// timerThread runs timersPending, which do not count as pending; see newTimerThread.
+	timerThread   *cpu.Task
+	timersPending uint32
+	parked        bool // ksoftirqd has been told to park
 
 	tasklets, hiTasklets taskletList
 
@@ -92,10 +95,12 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	}
 	sd := &Softnet{core: c, cfg: cfg, b: b, stack: stack, skbs: skbs}
 	sd.actions[Timer] = c.RunTimers
+	sd.actions[HRTimer] = c.RunHRTimers
 	sd.actions[HI] = func() { sd.taskletAction(&sd.hiTasklets) }
 	sd.actions[Tasklet] = func() { sd.taskletAction(&sd.tasklets) }
 	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd) }
 	sd.ksoftirqd = newKsoftirqd(sd)
+	sd.timerThread = newTimerThread(sd)
 	c.SetSoftirqs(sd)
 	return sd
 }
