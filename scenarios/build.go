@@ -127,6 +127,7 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
 
 		ForcedThreaded: s.Kernel.ThreadIRQs || s.Kernel.PreemptRT,
+		TimerThread:    s.Kernel.Behaviours[spec.TimerThread] == spec.KTimers,
 
 		NetdevBudget:      s.Sysctl.NetdevBudget,
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),

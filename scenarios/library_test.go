@@ -41,6 +41,8 @@ var presetChanges = map[string]string{
 	// EEVDF took the place of CFS in 6.6, learned DELAY_DEQUEUE in 6.12, and slices a little
 	// shorter by 6.17.
 	"scheduler": "v4.8=cfs v6.6=eevdf_6_6 v6.12=eevdf_6_12 v6.18=eevdf_6_17",
+	// ktimers came to RT with 6.12.
+	"timer_thread": "v4.8=none v6.12=ktimers",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
 	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner v6.6=direct_in_softirq",
 	// Descriptors are kept for allocations from 5.12 on, more of them in 6.18.

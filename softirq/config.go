@@ -15,6 +15,8 @@ type Config struct {
 	NAPISchedulePrep, NAPIComplete, NAPIThreaded string
 	// ForcedThreaded is force_irqthreads(): softirqs do not run where an interrupt ends.
 	ForcedThreaded bool
+	// TimerThread gives cores whose interrupt handlers are threaded a ktimers/N.
+	TimerThread bool
 	// NetdevBudget is net.core.netdev_budget, in packets.
 	NetdevBudget int
 	// NetdevBudgetUsecs is net.core.netdev_budget_usecs; 0 means two jiffies.

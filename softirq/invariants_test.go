@@ -99,6 +99,7 @@ func drawTrial(t *rapid.T) (tr trial) {
 		NetdevBudget:      rapid.IntRange(0, 400).Draw(t, "budget"),
 		NetdevBudgetUsecs: between(0, 10*sim.Millisecond).Draw(t, "usecs"),
 		GRONormalBatch:    rapid.IntRange(1, 16).Draw(t, "batch"),
+		TimerThread:       rapid.Bool().Draw(t, "ktimers"),
 	}
 	tr.setup = s
 	for i := range rapid.IntRange(1, 3).Draw(t, "nics") {

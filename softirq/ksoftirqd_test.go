@@ -226,3 +226,48 @@ func TestFact19InterruptThreadServesNetRX(t *testing.T) {
 		}
 	}
 }
+
+// Correction C6: on 6.12 RT the TIMER and HRTIMER softirqs that a hard interrupt raises are
+// run by ktimers/N; before, like all others, by ksoftirqd. Without forced threads they run
+// where the interrupt ends, and hrtimers in it. The vectors are 1 TIMER, 8 HRTIMER, 9 RCU.
+func TestC6TimerSoftirqsOfRTRunInKtimers(t *testing.T) {
+	for _, c := range []struct {
+		rt, thread bool
+		want       []string
+	}{
+		{true, true, []string{"8 in ktimers/0", "1 in ktimers/0", "9 in ksoftirqd/0"}},
+		{true, false, []string{"8 in ksoftirqd/0", "1 in ksoftirqd/0", "9 in ksoftirqd/0"}},
+		{false, true, []string{"1 in hog", "9 in ksoftirqd/0"}},
+	} {
+		for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
+			s := defaultSetup()
+			s.mode = mode
+			s.machine.PreemptRT, s.machine.Preempt = c.rt, cpu.PreemptFull
+			s.kernel.TimerThread = c.thread
+			r := newRig(s)
+			sd := r.sds[0]
+			var hr, timer sim.Time
+			sd.core.NewHRTimer(func(c *cpu.Core) { c.Look(); hr = c.Now() }).Start(500 * sim.Microsecond)
+			sd.core.NewTimer(func(c *cpu.Core) { c.Look(); timer = c.Now() }).Mod(4 * sim.Millisecond) // the tick of 5 ms
+			r.task("hog", cpu.TaskConfig{}, func(task *cpu.Task) {
+				c := task.Core()
+				c.Work(7 * sim.Millisecond)
+				c.Look()
+				sd.RaiseSoftirq(RCU) // from a task: ksoftirqd's in any case
+				task.ToUser()
+				c.Work(sim.Millisecond)
+			})
+			r.run(t, 10*sim.Millisecond)
+			var ran []string
+			for _, e := range s.log.Events() {
+				if e.Point == trace.SoftirqEntry {
+					ran = append(ran, fmt.Sprintf("%d in %s", e.A, e.Comm))
+				}
+			}
+			same(t, fmt.Sprintf("RT %v, thread %v", c.rt, c.thread), ran, c.want)
+			if hr < 500*sim.Microsecond || hr > 510*sim.Microsecond || timer < 5*sim.Millisecond {
+				t.Errorf("RT %v, thread %v: expired at %v and %v", c.rt, c.thread, hr, timer)
+			}
+		}
+	}
+}

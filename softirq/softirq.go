@@ -41,7 +41,10 @@ func (sd *Softnet) RaiseSoftirq(v Vector) {
 }
 
 // RaiseTimer raises the TIMER vector from the tick.
-func (sd *Softnet) RaiseTimer() { sd.raiseSoftirqIRQOff(Timer) }
+func (sd *Softnet) RaiseTimer() { sd.raiseTimerSoftirq(Timer) }
+
+// RaiseHRTimer raises the HRTIMER vector from the timer interrupt, on PREEMPT_RT.
+func (sd *Softnet) RaiseHRTimer() { sd.raiseTimerSoftirq(HRTimer) }
 
 // Pending is local_softirq_pending() != 0.
 func (sd *Softnet) Pending() bool { return sd.pending != 0 }

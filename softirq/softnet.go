@@ -50,7 +50,10 @@ type Softnet struct {
 
 	pending   uint32
 	ksoftirqd *cpu.Task
-	parked    bool // ksoftirqd has been told to park
+	// timerThread runs timersPending, which do not count as pending; see newTimerThread.
+	timerThread   *cpu.Task
+	timersPending uint32
+	parked        bool // ksoftirqd has been told to park
 
 	tasklets, hiTasklets taskletList
 
@@ -97,9 +100,10 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	sd.actions[HI] = func() { sd.taskletAction(&sd.hiTasklets) }
 	sd.actions[Tasklet] = func() { sd.taskletAction(&sd.tasklets) }
 	sd.actions[NetRX] = func() { sd.b.napiSchedule.NetRXAction(sd); sd.heads.On(c).EndOfNetRX() }
-	sd.actions[HRTimer] = c.RunSoftHRTimers
+	sd.actions[HRTimer] = func() { c.RunHRTimers(); c.RunSoftHRTimers() }
 	c.SetHRTimerSoftirq(func() { sd.raiseSoftirqIRQOff(HRTimer) })
 	sd.ksoftirqd = newKsoftirqd(sd)
+	sd.timerThread = newTimerThread(sd)
 	c.SetSoftirqs(sd)
 	return sd
 }

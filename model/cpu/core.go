@@ -129,6 +129,8 @@ type Core struct {
 	softDue      []*SoftHRTimer // expired, for the HRTIMER softirq
 	raiseHRTimer func()
 
+	softHRTimers HRTimerSoftirqs // PREEMPT_RT
+
 	ledger
 	shelved sim.Time // the price of what preempted tasks have in their ledgers
 
@@ -163,7 +165,12 @@ func (c *Core) Now() sim.Time { return c.eng.Now() }
 
 // SetSoftirqs installs the softirq layer of this core. It is called once, by the
 // builder, before the run.
-func (c *Core) SetSoftirqs(s Softirqs) { c.soft = s }
+func (c *Core) SetSoftirqs(s Softirqs) {
+	c.soft = s
+	if hr, has := s.(HRTimerSoftirqs); has && c.m.cfg.PreemptRT {
+		c.softHRTimers = hr
+	}
+}
 
 // Spend adds the cost of one occurrence of s to the core's debt.
 func (c *Core) Spend(s model.Stage) {

@@ -193,3 +193,44 @@ func TestRTNeedsPreemption(t *testing.T) {
 		}
 	}
 }
+
+// PREEMPT_RT: an hrtimer that falls due is left to the HRTIMER softirq, and so is the
+// sleep of a normal task; a FIFO task is woken by the interrupt itself.
+func TestSoftHRTimersOnRT(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode sim.Mode) {
+		m := newMachine(mode, func(c *Config) { c.PreemptRT, c.Preempt = true, PreemptFull })
+		c := m.Cores[0]
+		w := &world{m: m, spec: &worldSpec{}, budget: 1}
+		s := &miniSoftirqs{w: w, c: c}
+		s.ksoftirqd = m.NewTask(c, "ksoftirqd/0", TaskConfig{}, s.run)
+		c.SetSoftirqs(s)
+		var fired, normal, fifo instants
+		timer := c.NewHRTimer(func(c *Core) {
+			c.Look()
+			if c.InHardirq() || !c.ServingSoftirq() || c.Current() != s.ksoftirqd || !c.IRQsDisabled() {
+				t.Errorf("in %s, hardirq %v", c.Current().Name, c.InHardirq())
+			}
+			fired = append(fired, c.Now())
+		})
+		stopped := c.NewHRTimer(func(*Core) { t.Error("a stopped timer expires") })
+		timer.Start(100 * us)
+		start(c, "fifo", TaskConfig{FIFO: 90}, func(task *Task) {
+			stopped.Start(150 * us)
+			task.SleepUntil(150 * us) // before ksoftirqd, which wakes up at the same instant
+			fifo = append(fifo, c.Now())
+			if !stopped.Armed() {
+				t.Error("it has expired already")
+			}
+			stopped.Cancel()
+			c.Work(20 * us)
+		})
+		start(c, "normal", TaskConfig{}, func(task *Task) {
+			task.SleepUntil(160 * us)
+			normal = append(normal, c.Now())
+		})
+		run(t, m, ms)
+		fired.expect(t, "expired", 100*us)
+		fifo.expect(t, "FIFO task", 150*us)
+		normal.expect(t, "normal task", 170*us)
+	})
+}

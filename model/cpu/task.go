@@ -145,6 +145,7 @@ func (t *Task) SleepTimeout(at sim.Time) (expired bool) {
 	}
 	if t.sleeper == nil {
 		t.sleeper = c.NewHRTimer(func(c *Core) { c.Wake(t) })
+		t.sleeper.hard = t.cfg.FIFO > 0
 	}
 	t.sleeper.Start(at)
 	t.Sleep()

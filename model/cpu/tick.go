@@ -96,9 +96,14 @@ func (c *Core) handleTimer() {
 			c.handleTick()
 			c.Look()
 		}
-		t := c.earliestHRTimer()
+		t := c.earliestHRTimer(false)
 		if t == nil || t.expires > c.eng.Now() {
 			break
+		}
+		if c.softHRTimers != nil && !t.hard {
+			t.raised = true
+			c.softHRTimers.RaiseHRTimer()
+			continue
 		}
 		t.expire()
 		c.Look()
@@ -206,6 +211,9 @@ func (c *Core) skippedTicks() int64 {
 // expires at an exact instant and runs its function in hardirq context, in the timer
 // interrupt of its core. An idle core without a tick is woken for it. Arming it again
 // allocates nothing.
+//
+// On PREEMPT_RT the interrupt leaves it to the HRTIMER softirq, if the softirq layer has
+// one (HRTimerSoftirqs); only those that wake FIFO tasks from sleep stay hard.
 type HRTimer struct {
 	core    *Core
 	fn      func(*Core)
@@ -213,6 +221,15 @@ type HRTimer struct {
 	expires sim.Time
 	event   sim.EventID
 	armed   bool
+	hard    bool // expires in hardirq context on PREEMPT_RT too
+	raised  bool // due, left to the HRTIMER softirq
+}
+
+// HRTimerSoftirqs is what the softirq layer of a PREEMPT_RT kernel has besides Softirqs.
+type HRTimerSoftirqs interface {
+	// RaiseHRTimer raises the HRTIMER vector from the timer interrupt, with interrupts
+	// off; the vector calls Core.RunHRTimers.
+	RaiseHRTimer()
 }
 
 // NewHRTimer makes a timer of core c that calls fn in hardirq context, with
@@ -270,7 +287,7 @@ func (t *HRTimer) expire() {
 }
 
 func (t *HRTimer) disarm() {
-	t.armed = false
+	t.armed, t.raised = false, false
 	l := t.core.hrtimers
 	for i := range l {
 		if l[i] == t {
@@ -334,11 +351,32 @@ func (c *Core) RunSoftHRTimers() {
 	}
 }
 
+// RunHRTimers is hrtimer_run_softirq: it calls the functions of the timers that the
+// timer interrupt has left to the softirq, and of those that have fallen due since.
+func (c *Core) RunHRTimers() {
+	for {
+		c.Look()
+		t := c.earliestHRTimer(true)
+		if t == nil || t.expires > c.eng.Now() {
+			return
+		}
+		off := c.IRQSave() // as in hardirq context
+		if t.armed {       // still; interrupts that came before could have stopped it
+			t.expire()
+		}
+		c.IRQRestore(off)
+	}
+}
+
 // earliestHRTimer returns the armed timer that expires first, of several the one that
-// was made first; nil if there is none.
-func (c *Core) earliestHRTimer() *HRTimer {
+// was made first; nil if there is none. It asks about soft ones, or about those not yet
+// left to the softirq.
+func (c *Core) earliestHRTimer(soft bool) *HRTimer {
 	var first *HRTimer
 	for _, t := range c.hrtimers {
+		if soft && t.hard || !soft && t.raised {
+			continue
+		}
 		if first == nil || t.expires < first.expires || t.expires == first.expires && t.id < first.id {
 			first = t
 		}

@@ -301,6 +301,8 @@ func (s *miniSoftirqs) Pending() bool { return s.pending != 0 }
 
 func (s *miniSoftirqs) RaiseTimer() { s.pending |= 1 }
 
+func (s *miniSoftirqs) RaiseHRTimer() { s.pending |= 8 }
+
 func (s *miniSoftirqs) InvokeSoftirq() {
 	if s.c.ForcedThreaded() {
 		if !s.c.BHLocked() {
@@ -348,11 +350,13 @@ func (s *miniSoftirqs) loop(x Context) {
 		pending := s.pending
 		s.pending = 0
 		c.IRQEnable()
-		for v := range 3 {
+		for v := range 4 {
 			switch {
 			case pending>>v&1 == 0:
 			case v == 0:
 				c.RunTimers()
+			case v == 3:
+				c.RunHRTimers()
 			default:
 				s.w.exec(c, nil, s.w.spec.Softirq)
 			}

@@ -127,7 +127,9 @@ const (
 	Ring            = "ring"
 	DirectListOwner = "direct_list_owner"
 
-	Scheduler = "scheduler"
+	Scheduler   = "scheduler"
+	TimerThread = "timer_thread"
+	KTimers     = "ktimers"
 
 	SKBCache     = "skb_cache"
 	SKBDeferFree = "skb_defer_free"
