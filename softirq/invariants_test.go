@@ -90,6 +90,8 @@ func drawTrial(t *rapid.T) (tr trial) {
 		NetdevBudget:      rapid.IntRange(0, 400).Draw(t, "budget"),
 		NetdevBudgetUsecs: between(0, 10*sim.Millisecond).Draw(t, "usecs"),
 		GRONormalBatch:    rapid.IntRange(1, 16).Draw(t, "batch"),
+
+		NetifRx: "universal", NetdevMaxBacklog: 1000, DevWeight: 64, DevWeightRXBias: 1,
 	}
 	tr.setup = s
 	for i := range rapid.IntRange(1, 3).Draw(t, "nics") {

@@ -47,6 +47,21 @@ func (l *Line) Core() *Core { return l.core }
 // Raise makes the line pending on its core; see Core.Raise.
 func (l *Line) Raise() { l.core.Raise(l) }
 
+// SendIPI is smp_call_function_single_async to the core that l leads to: code on core c
+// raises l there, as an interrupt between processors.
+func (c *Core) SendIPI(l *Line) {
+	c.Look()
+	off := c.irqsOff
+	c.irqsOff = true // the interrupt leaves when its cost is paid
+	c.Spend(model.StageIPI)
+	c.Look()
+	c.eng.Schedule(c.eng.Now()+c.m.cfg.IPILatency, l.core.phase(phaseInterrupts), l, 0)
+	c.IRQRestore(off)
+}
+
+// Fire raises a line that SendIPI has sent; the engine calls it.
+func (l *Line) Fire(uint64) { l.Raise() }
+
 // Raise makes l pending at the present instant, and interrupts the core if interrupts
 // are on. It is called in the engine's context, or by code on a core that has looked.
 //
