@@ -14,6 +14,8 @@ const (
 	DropXDP
 	// DropBacklog is an skb that found the per-CPU backlog full.
 	DropBacklog
+	// DropFullRing is an skb that found the ring of a veth pair full.
+	DropFullRing
 	// DropUDPNoPorts is a datagram for which no socket is bound.
 	DropUDPNoPorts
 	// DropUDPRcvbuf is a datagram that found its socket's receive buffer full.
@@ -40,6 +42,7 @@ var dropText = [NumDropReasons]struct{ name, place, counter, location string }{
 	DropRxMissed:   {"rx_missed", "NIC RX ring", "rx_missed_errors (ip -s -s link; ethtool -S)", ""},
 	DropXDP:        {"xdp_drop", "driver, XDP", "rx_xdp_drop (ethtool -S)", ""},
 	DropBacklog:    {"cpu_backlog", "softnet backlog", "softnet_stat column 2 (dropped)", "enqueue_to_backlog"},
+	DropFullRing:   {"full_ring", "veth ring", "rx_drops (ethtool -S of the receiving end)", "veth_xmit"},
 	DropUDPNoPorts: {"no_socket", "UDP demultiplexing", "UdpNoPorts (nstat)", "__udp4_lib_rcv"},
 	DropUDPRcvbuf:  {"socket_rcvbuff", "UDP receive buffer", "UdpRcvbufErrors (nstat)", "__udp_enqueue_schedule_skb"},
 	DropTCPBacklog: {"socket_backlog", "TCP socket backlog", "TcpExtTCPBacklogDrop (nstat)", "tcp_add_backlog"},

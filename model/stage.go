@@ -45,6 +45,10 @@ const (
 	StageGROReceive
 	StageGROMerge
 	StageGROFlush
+	StageTunWrite
+	StageVhostTX
+	StageUDPSend
+	StageVethXmit
 	StageRPS
 	StageBacklogEnqueue
 	StageBacklogDequeue
@@ -111,6 +115,10 @@ var stageText = [NumStages]struct {
 	StageGROReceive:     {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},
 	StageGROMerge:       {"gro_merge", "skb_gro_receive: appending one segment", false},
 	StageGROFlush:       {"gro_flush", "completing one held skb: lengths, checksum, hand-over", false},
+	StageTunWrite:       {"tun_write", "tun_get_user of one frame without its copy and its skb", false},
+	StageVhostTX:        {"vhost_tx", "vhost_net taking one frame from the ring of a guest", false},
+	StageUDPSend:        {"udp_send", "sendmsg of one datagram down to the driver, without its copy and its skb", false},
+	StageVethXmit:       {"veth_xmit", "veth_xmit of one frame", false},
 	StageRPS:            {"rps", "get_rps_cpu: the lookup of the core that a packet goes to", false},
 	StageBacklogEnqueue: {"backlog_enqueue", "enqueue_to_backlog: lock, queue, raise", false},
 	StageBacklogDequeue: {"backlog_dequeue", "process_backlog: taking one skb off the backlog", false},
@@ -131,7 +139,7 @@ var stageText = [NumStages]struct {
 	StageSyscall:        {"syscall", "entering and leaving the kernel for one system call", false},
 	StageRecvmsg:        {"recvmsg", "recvmsg without its data: socket lock, checks, release", false},
 	StageRecvSKB:        {"recv_skb", "taking one skb off a socket queue, without its free", false},
-	StageCopyByte:       {"copy_byte", "copying one byte to user space", true},
+	StageCopyByte:       {"copy_byte", "copying one byte from or to user space", true},
 	StageAppRead:        {"app_read", "the application's own work per read call", false},
 }
 

@@ -40,6 +40,11 @@ var presetChanges = map[string]string{
 	"udp_gro": "v4.8=none v5.3=socket v5.5=frag_list v5.12=forward v6.12=tcp_frag_list",
 	// skb pages are recycled from 5.14 on, straight into the cache from 6.4 on.
 	"page_pool_recycle": "v4.8=driver_only v5.14=ring v6.4=direct_list_owner",
+	// netif_rx works in any context from 5.18 on.
+	"netif_rx":        "v4.8=split_ni v5.19=universal",
+	"backlog_threads": "v4.8=none v6.12=threads",
+	// 4.10 called netif_receive_skb, 4.11 added batches.
+	"tun_write": "v4.8=netif_rx_ni v4.12=rx_batched",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and
 	// 6.12.117 refuse less, 6.3.8 to 6.6.9 do not.
 	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",

@@ -17,6 +17,7 @@ import (
 const (
 	rawBytesRead    = "bytes_read"
 	rawFrames       = "rx_frames" // the work of all polls
+	rawWritten      = "frames_written"
 	rawBytes        = "rx_bytes"
 	rawMissed       = "rx_missed_errors"
 	rawInterrupts   = "interrupts"
@@ -25,6 +26,8 @@ const (
 	rawRestarts     = "softirq_restarts"
 	rawPolls        = "polls"
 	rawSqueeze      = "time_squeeze"
+	rawBacklogPolls = "backlog_polls"
+	rawRPS          = "received_rps"
 	rawWakeups      = "ksoftirqd_wakeups"
 	rawSwitches     = "context_switches"
 	rawPackets      = "stack_packets"
@@ -61,6 +64,7 @@ func (sys *System) registerDevices() {
 		})
 	}
 	device(rawBytes, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXBytes })
+	sys.sum(rawWritten, sys.written)
 	device(rawMissed, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXMissedErrors })
 	device(rawInterrupts, func(d *driver.Netdev) (total int64) {
 		for _, l := range d.Lines() {
@@ -97,6 +101,8 @@ func (sys *System) registerKernel() {
 	kernel(rawRestarts, func(s *softirq.Stats) int64 { return s.Restarts })
 	kernel(rawPolls, func(s *softirq.Stats) int64 { return s.Polls })
 	kernel(rawSqueeze, func(s *softirq.Stats) int64 { return s.TimeSqueeze })
+	kernel(rawBacklogPolls, func(s *softirq.Stats) int64 { return s.BacklogWork.Count() })
+	kernel(rawRPS, func(s *softirq.Stats) int64 { return s.ReceivedRPS })
 	kernel(rawWakeups, func(s *softirq.Stats) int64 { return s.KsoftirqdWakeups })
 	sys.sum(rawPackets, func() int64 { return sys.stack.Stats().Packets })
 	sys.sum(rawSegments, func() int64 { return sys.stack.Stats().Segments })
@@ -195,7 +201,7 @@ func (sys *System) Check() error {
 			held[s.Pool] += s.Pages
 		}
 	})
-	var taken int64
+	taken := sys.written()
 	for _, p := range sys.ports {
 		faults = append(faults, p.dev.Check(held[p.dev.Pool()]))
 		taken += p.dev.Device().RX(0).Taken() - p.dev.Stats().XDPDropped

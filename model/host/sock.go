@@ -20,6 +20,9 @@ type Env struct {
 	SKBs *model.SKBPool
 	// Losses counts what sockets drop.
 	Losses *model.Losses
+	// RecordFlow is told on which core an application reads a flow (sock_rps_record_flow);
+	// nil where RFS is off.
+	RecordFlow func(hash uint32, core int)
 }
 
 // FreeSKB is kfree_skb: it frees s on core c, pages included. safe tells that the
@@ -31,6 +34,15 @@ func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) {
 	e.SKBs.Put(s)
 	if pages > 0 && pool != nil {
 		pool.ReturnPages(c.ID, pages, safe)
+	}
+}
+
+// record notes that the flow of this hash is read on core c. Softirqs of other cores
+// change the hash, so it is read after a look.
+func (e *Env) record(c *cpu.Core, hash *uint32) {
+	if e.RecordFlow != nil {
+		c.Look()
+		e.RecordFlow(*hash, c.ID)
 	}
 }
 

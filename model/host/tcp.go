@@ -18,6 +18,7 @@ type TCPSock struct {
 	owned   bool // lock_sock: the reader is inside the socket
 	backlog model.SKBList
 	wait    waitQueue
+	rxhash  uint32 // sk_rxhash
 	delack  *cpu.Timer
 	delAt   sim.Time        // what delack was set to
 	delWork bool            // the delayed-ACK timer fired while the socket was owned
@@ -55,6 +56,7 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	c.SpendN(model.StageTCPSegment, p.Segs-1)
 	VerifyChecksum(c, p)
 	c.Look()
+	s.rxhash = p.Frame.Hash
 	if !s.owned {
 		s.process(c, p)
 		return
@@ -184,6 +186,7 @@ func (s *TCPSock) releaseBacklog(c *cpu.Core) {
 func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.env.record(c, &s.rxhash)
 	s.lock(c)
 	copied := 0
 	for {

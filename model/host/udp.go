@@ -25,6 +25,7 @@ type UDPSock struct {
 	rmem    int           // sk_rmem_alloc
 	deficit int           // forward_deficit: read, but not yet given back to rmem
 	wait    waitQueue
+	rxhash  uint32 // sk_rxhash: of the last datagram queued
 	stats   UDPStats
 }
 
@@ -68,6 +69,7 @@ func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
 	s.rmem += p.Truesize
 	s.stats.MaxRmem = max(s.stats.MaxRmem, s.rmem)
 	s.stats.InDatagrams++
+	s.rxhash = p.Frame.Hash
 	s.queue.PushBack(p)
 	s.wait.wake(c)
 }
@@ -78,6 +80,7 @@ func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
 func (s *UDPSock) Recv(t *cpu.Task) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.env.record(c, &s.rxhash)
 	p := s.dequeue(c)
 	for p == nil {
 		c.Look()

@@ -10,6 +10,7 @@ import (
 	"napisim/sim/trace"
 	"napisim/softirq"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 )
 
 // Config describes an interface as a driver brings it up.
@@ -27,6 +28,8 @@ type Config struct {
 	RXCsum bool
 	// GRO configures GRO; nil turns it off (ethtool -K gro off).
 	GRO *gro.Config
+	// RPS steers received packets to other cores; nil does not.
+	RPS *rps.Queue
 	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of
 	// the interface.
 	GROFlushTimeout sim.Time

@@ -46,6 +46,7 @@ platform:
 kernel:
   preset: new
   behaviours:
+    backlog_threads: none
     gro_max_size: big_tcp
     gro_normal: skb_list_segments
     gro_table: hash_merge_gso
@@ -56,9 +57,12 @@ kernel:
     napi_schedule_prep: missed
     napi_threaded: if_running
     netdev_budget_usecs: two_jiffies
+    netif_rx: universal
     page_pool_recycle: direct_list_owner
+    tun_write: rx_batched
     udp_gro: forward
   max_skb_frags: 17
+  thread_backlog_napi: off
 hz: 250
 preempt: voluntary
 cpus: 1
@@ -99,11 +103,21 @@ nics:
       tx: 0
     page_pool:
       size: 512
+    queues:
+      rx-0:
+        rps_cpus: "0"
+        rps_flow_cnt: 0
     xdp: pass
 sysctl:
   net.core.netdev_budget: 300
   net.core.netdev_budget_usecs: 8ms
   net.core.gro_normal_batch: 8
+  net.core.netdev_max_backlog: 1000
+  net.core.dev_weight: 64
+  net.core.dev_weight_rx_bias: 1
+  net.core.rps_sock_flow_entries: 0
+  net.core.flow_limit_cpu_bitmap: "0"
+  net.core.flow_limit_table_len: 4096
   net.core.rmem_default: 208KiB
   net.core.rmem_max: 208KiB
   net.ipv4.tcp_rmem: [4KiB, 128KiB, 6MiB]
@@ -176,7 +190,7 @@ func TestValidate(t *testing.T) {
 	hog := s.Apps["hog"]
 	hog.Kind = "cpu-pig"
 	s.Apps["hog"] = hog
-	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, cpu-hog (did you mean "cpu-hog"?)
+	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, cpu-hog, tun-writer, vhost, udp-sender (did you mean "cpu-hog"?)
 cpus: 0 is less than 1
 duration: 0s is less than 1us: nothing happens in less
 hz: "0" is not one of 100, 250, 300, 1000
