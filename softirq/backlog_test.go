@@ -2,6 +2,7 @@ package softirq
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -399,4 +400,77 @@ func TestFlowLimitOfBacklog(t *testing.T) {
 	same(t, "dropped", *dropped, 1000-500-64)
 	same(t, "flow_limit_count", r.sds[0].Stats().FlowLimitCount, int64(*dropped))
 	same(t, "softnet dropped", r.sds[0].Stats().Dropped, int64(*dropped))
+}
+
+// In steady state a packet that crosses cores costs no allocation.
+func TestBacklogWithoutAllocations(t *testing.T) {
+	s := defaultSetup()
+	s.log = nil
+	s.machine.Cores = 2
+	r := newRig(s)
+	r.connect(Links{RPS: true, Socks: rps.NewSockFlows(16)})
+	r.stack.counting = true
+	d := r.nic("eth0", nil, 0)
+	d.napi.rps = rps.NewQueue(rps.Config{CPUs: 0b10, FlowCount: 16})
+	d.hash = 77
+	for i := range 100 {
+		d.arrive(sim.Time(i+1)*sim.Millisecond, 60)
+	}
+	d.polls = make([]int, 0, 1000)
+	var before, after runtime.MemStats
+	r.at(20*sim.Millisecond, phaseObservers, func() { runtime.ReadMemStats(&before) })
+	r.at(99*sim.Millisecond, phaseObservers, func() { runtime.ReadMemStats(&after) })
+	r.run(t, 110*sim.Millisecond)
+	if n := after.Mallocs - before.Mallocs; n > 100 {
+		t.Errorf("%d allocations for %d packets", n, 79*60)
+	}
+	same(t, "delivered there", r.sds[1].Stats().Processed, 6000)
+}
+
+// The core noted last is told first, as rps_ipi_list is a stack.
+func TestIPIsLastNotedFirst(t *testing.T) {
+	s := defaultSetup()
+	s.machine.Cores = 4
+	s.machine.Costs[model.StageIPI] = 100 * sim.Nanosecond
+	r := newRig(s)
+	r.connect(Links{RPS: true})
+	d := r.nic("eth0", nil, 0)
+	d.napi.rps = rps.NewQueue(rps.Config{CPUs: 0b1110})
+	for _, hash := range []uint32{1, 1 << 31, 0xffffffff, 2} { // to cores 1, 2, 3 and 1
+		f := udpFrame(10 * sim.Millisecond)
+		f.Hash = hash
+		d.frame(f)
+	}
+	r.run(t, 20*sim.Millisecond)
+	var told []int
+	for _, e := range s.log.Events() {
+		if e.Point == trace.SoftirqRaise && e.CPU > 0 {
+			told = append(told, int(e.CPU))
+		}
+	}
+	same(t, "cores told", told, []int{3, 2, 1})
+	same(t, "delivered", r.stack.delivered, 4)
+}
+
+// A NAPI thread sends the interrupts behind each poll since v6.4 (821eba962d95), and raises
+// nothing for them; before, it raises NET_RX as anybody, which local_bh_enable runs.
+func TestRPSFromNAPIThread(t *testing.T) {
+	for name, kernel := range kernels() {
+		s, r := cross(kernel)
+		r.connect(Links{RPS: true})
+		d := r.nic("eth0", nil, 0)
+		d.napi.rps = rps.NewQueue(rps.Config{CPUs: 0b10})
+		d.hash = 77
+		if err := d.napi.SetThreaded(r.sds[0], Threaded); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			d.arrive(sim.Time(i+1)*10*sim.Millisecond, 20)
+		}
+		r.run(t, 70*sim.Millisecond)
+		raises := map[string]int{"v6.1": 5, "v6.12": 0}[name]
+		same(t, name+": raises of the thread", raisesOf(s.log, 0)[trace.Task], raises)
+		same(t, name+": received_rps", r.sds[1].Stats().ReceivedRPS, 5)
+		same(t, name+": delivered there", r.sds[1].Stats().Processed, 100)
+	}
 }
