@@ -325,7 +325,7 @@ func (sys *System) buildTraffic() error {
 }
 
 func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
-	src, err := sys.generator("traffic/"+name, t.Arrivals, int32(t.Size)-model.EthernetFCS, t.Flows, sim.Time(t.Start), t.IPv6)
+	src, err := sys.datagrams(name, t)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"napisim/model/link"
 	"napisim/model/tcp"
 	"napisim/model/traffic"
+	"napisim/model/unit"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
 	"napisim/scenarios/spec"
@@ -137,7 +138,7 @@ func (sys *System) buildSenders() error {
 		default:
 			continue
 		}
-		src, err := sys.generator("app/"+name, app.Arrivals, int32(app.Size)-model.EthernetFCS, app.Flows, 0, false)
+		src, err := sys.generator("app/"+name, app.Arrivals, traffic.Config{Sizes: frameSize(app.Size), Flows: app.Flows})
 		if err != nil {
 			return fmt.Errorf("apps.%s: %w", name, err)
 		}
@@ -157,7 +158,7 @@ func (sys *System) buildQdisc(name string, t spec.Traffic, d *virtual.Veth) erro
 		}
 		sys.qdiscs[id] = virtual.NewQdiscs(sys.eng, phasePeers, sys.softnets[id])
 	}
-	src, err := sys.generator("traffic/"+name, t.Arrivals, int32(t.Size)-model.EthernetFCS, t.Flows, sim.Time(t.Start), t.IPv6)
+	src, err := sys.datagrams(name, t)
 	if err != nil {
 		return err
 	}
@@ -168,11 +169,9 @@ func (sys *System) buildQdisc(name string, t spec.Traffic, d *virtual.Veth) erro
 
 // generator returns a source of UDP frames for the next flows; bind goes on to those
 // behind them.
-func (sys *System) generator(name string, a spec.Arrivals, length int32, flows int, start sim.Time, ipv6 bool) (*traffic.Generator, error) {
-	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
-	cfg.Start = start
-	cfg.Sizes = traffic.FixedSize(length)
-	cfg.Flows, cfg.FirstFlow, cfg.IPv6 = flows, sys.nextFlow, ipv6
+func (sys *System) generator(name string, a spec.Arrivals, cfg traffic.Config) (*traffic.Generator, error) {
+	cfg.Stop = sim.Time(sys.scenario.Duration) + 1
+	cfg.FirstFlow = sys.nextFlow
 	switch {
 	case a.CBR > 0:
 		cfg.Rate = a.CBR
@@ -185,6 +184,18 @@ func (sys *System) generator(name string, a spec.Arrivals, length int32, flows i
 		return nil, err
 	}
 	return traffic.New(cfg, sys.seed, name), nil
+}
+
+// datagrams returns the source of UDP traffic.
+func (sys *System) datagrams(name string, t spec.Traffic) (*traffic.Generator, error) {
+	return sys.generator("traffic/"+name, t.Arrivals, traffic.Config{
+		Start: sim.Time(t.Start), Sizes: frameSize(t.Size), Flows: t.Flows, IPv6: t.IPv6,
+	})
+}
+
+// frameSize returns frames of one size, given as it is on a wire.
+func frameSize(size unit.Bytes) []traffic.Size {
+	return traffic.FixedSize(int32(size) - model.EthernetFCS)
 }
 
 // bind connects the next flows to the socket of a reader, if there is one.
