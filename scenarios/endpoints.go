@@ -100,7 +100,7 @@ func (sys *System) buildVirtual() error {
 		faults = append(faults, err)
 		cfg := virtual.TunConfig{
 			Name: name, ID: id, Write: s.Kernel.Behaviours[spec.TunWrite],
-			NAPI: t.NAPI, GRO: merge, RXFrames: t.RXFrames, RPS: steer,
+			NAPI: t.NAPI, NAPIFrags: t.NAPIFrags, GRO: merge, RXFrames: t.RXFrames, RPS: steer,
 		}
 		if err := errors.Join(slices.Concat(faults, cfg.Validate())...); err != nil {
 			return fmt.Errorf("taps.%s: %w", name, err)

@@ -293,6 +293,46 @@ traffic: {peer: {kind: udp, nic: eth0, to: sink, size: 64B, arrivals: {cbr: 100k
 	}
 }
 
+// What interfaces without hardware, and tasks that send, must not say.
+func TestFaultsOfVirtualInterfaces(t *testing.T) {
+	const host = `
+kernel: v6.12
+duration: 1ms
+taps: {tap0: {}, tap1: {}}
+veths: {vb: {}}
+apps:
+  guest: {kind: vhost, device: tap0, to: sink, size: 64B, arrivals: {cbr: 1kpps}}
+  talk: {kind: udp-sender, device: vb, to: sink, size: 64B, arrivals: {cbr: 1kpps}}
+  sink: {kind: udp-reader}
+`
+	for set, want := range map[string]string{
+		"apps.guest.device=tap2": `apps.guest.device: there is no tap device "tap2"`,
+		"apps.guest.device=vb":   `apps.guest.device: there is no tap device "vb"`,
+		"apps.talk.device=tap0":  `apps.talk.device: there is no veth pair "tap0"`,
+		"apps.talk.to=guest":     `apps.talk.to: there is no udp-reader "guest"`,
+		"apps.other={kind: tun-writer, device: tap0, size: 64B, arrivals: {cbr: 1kpps}}": `apps.other.device: the tap device "tap0" is written to by guest already`,
+		"nics={tap0: {link: 1Gbps}}":                       "taps.tap0: there is a nic of this name",
+		"veths.tap1={}":                                    "taps.tap1: there is a veth pair of this name",
+		"veths.vb.cpu=1":                                   "veths.vb.cpu: there is no CPU 1",
+		"taps.tap0.queues.rx-0.rps_cpus=2":                 "taps.tap0.queues.rx-0.rps_cpus: 2 names CPUs from 1 on",
+		"taps.tap0.queues.rx-0.rps_cpus=x":                 `"x" is no mask of CPUs`,
+		"taps.tap0.napi_frags=on":                          "taps.tap0.napi_frags: needs napi: on",
+		"kernel.thread_backlog_napi=on kernel.preset=v6.6": "this kernel has no backlog threads",
+		"taps.tap0.napi=on kernel=v4.8":                    "taps.tap0: napi and rx-frames need kernel.behaviours.tun_write",
+		"taps=null veths=null apps=null":                   "nics: is missing: a scenario needs an interface",
+		"traffic={t: {kind: tcp, nic: vb, to: sink}}":      `traffic.t.nic: there is no nic "vb"`,
+	} {
+		sets := []string{set}
+		if !strings.Contains(set, "{") {
+			sets = strings.Fields(set)
+		}
+		_, err := Default().ResolveText("test.yaml", []byte("napisim: 1\nplatform: x86-server-3ghz\n"+host), sets)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", set, err, want)
+		}
+	}
+}
+
 // The proposal of 2014: what is received at once saves the softirq: throughput rises and
 // latency falls at every length. The published gains are 0.5 to 8 percent and 6 us; the
 // scenario's notes say why the model's differ. The fitted rows are met.
@@ -340,7 +380,10 @@ func TestBooksOfRandomSenders(t *testing.T) {
 		if kernel != "v4.8" {
 			napi, frames = onoff.Draw(t, "napi"), rapid.SampledFrom([]int{0, 5, 64}).Draw(t, "rx-frames")
 		}
-		threads := "off"
+		threads, frags := "off", "off"
+		if kernel == "v6.12" && napi == "on" {
+			frags = onoff.Draw(t, "frags")
+		}
 		if kernel == "v6.12" {
 			threads = onoff.Draw(t, "threads")
 		}
@@ -352,7 +395,7 @@ seed: %d
 preempt: %s
 kernel: {preset: %s, thread_backlog_napi: %s}
 sysctl: {net.core.rps_sock_flow_entries: %d, net.core.netdev_max_backlog: %d, net.core.dev_weight: %d, net.core.flow_limit_cpu_bitmap: "%s"}
-taps: {tap0: {napi: %s, rx-frames: %d, %s}, tap1: {}}
+taps: {tap0: {napi: %s, napi_frags: %s, rx-frames: %d, %s}, tap1: {}}
 veths: {vb: {gro: %s, sender_tso: %s, %s}}
 nics: {eth0: {link: 10Gbps, irq: {rx: %d}, %s}}
 apps:
@@ -366,7 +409,7 @@ traffic:
 `,
 			rapid.IntRange(1, 1000).Draw(t, "seed"), rapid.SampledFrom([]string{"none", "voluntary", "full"}).Draw(t, "preempt"), kernel, threads,
 			flows.Draw(t, "entries"), rapid.SampledFrom([]int{1000, 3}).Draw(t, "backlog"), rapid.SampledFrom([]int{64, 2}).Draw(t, "weight"), mask.Draw(t, "limit"),
-			napi, frames, queues(), onoff.Draw(t, "gro"), onoff.Draw(t, "tso"), queues(), cpu.Draw(t, "irq"), queues(),
+			napi, frags, frames, queues(), onoff.Draw(t, "gro"), onoff.Draw(t, "tso"), queues(), cpu.Draw(t, "irq"), queues(),
 			cpu.Draw(t, "guest"), arrivals(), cpu.Draw(t, "writer"), arrivals(), cpu.Draw(t, "sender"), arrivals(), cpu.Draw(t, "sink"), arrivals(), arrivals())
 		s, err := Default().ResolveText("test.yaml", []byte("napisim: 1\nplatform: x86-server-3ghz\n"+yaml), nil)
 		if err != nil {

@@ -315,6 +315,21 @@ func (sd *Softnet) runBacklogNAPI(t *cpu.Task) {
 	}
 }
 
+// GROFragsAlone gives one packet to GRO outside a poll, as a tap device with
+// IFF_NAPI_FRAGS does since v6.4: the caller, a task with softirqs off, takes the NAPI,
+// calls napi_gro_frags and completes it, so that the packet goes up at once. It
+// reports false, and leaves s to the caller, where somebody owns the NAPI (EBUSY).
+func (sd *Softnet) GROFragsAlone(n *NAPI, s *model.SKB) bool {
+	sd.core.Look()
+	if !sd.b.napiSchedulePrep.Prep(n) {
+		return false
+	}
+	n.sd = sd
+	n.GROFrags(s)
+	n.CompleteDone(0)
+	return true
+}
+
 // traceNetifRx emits netif_rx, whose length is counted from the IP header on.
 func (sd *Softnet) traceNetifRx(s skb) {
 	c := sd.core

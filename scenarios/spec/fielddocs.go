@@ -65,6 +65,7 @@ var fieldDocs = map[string]string{
 	"RXQueue.RPSCPUs":             "The CPUs that packets are spread over by their hash, as a hexadecimal mask in quotes; 0 leaves packets where they are.",
 	"RXQueue.RPSFlowCnt":          "The number of flows that are followed to the CPUs of their readers; 0 turns that off.",
 	"Tap.NAPI":                    "Whether frames wait for a NAPI instance of the device.",
+	"Tap.NAPIFrags":               "Whether the writer gives each frame to GRO itself.",
 	"Tap.GRO":                     "Whether that NAPI merges the segments of a flow.",
 	"Tap.RXFrames":                "The number of frames that may wait for the writer to say that no more follow; 0 delivers each at once.",
 	"Tap.Queues":                  "How the kernel spreads what is written.",

@@ -149,8 +149,9 @@ const (
 	BacklogThreads = "backlog_threads"
 	Threads        = "threads"
 
-	TunWrite     = "tun_write"
-	TunRxBatched = "rx_batched"
+	TunWrite      = "tun_write"
+	TunRxBatched  = "rx_batched"
+	TunFragsOwned = "frags_owned"
 
 	PagePoolRecycle = "page_pool_recycle"
 	DriverOnly      = "driver_only"

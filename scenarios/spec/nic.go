@@ -159,6 +159,8 @@ type RXQueue struct {
 type Tap struct {
 	// Whether frames wait for a NAPI instance of the device.
 	NAPI bool `yaml:"napi" default:"off" kernel:"IFF_NAPI"`
+	// Whether the writer gives each frame to GRO itself.
+	NAPIFrags bool `yaml:"napi_frags" default:"off" kernel:"IFF_NAPI_FRAGS"`
 	// Whether that NAPI merges the segments of a flow.
 	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
 	// The number of frames that may wait for the writer to say that no more follow; 0

@@ -177,8 +177,12 @@ func (c *checker) tap(path, name string, t Tap) {
 	if _, taken := c.Veths[name]; taken {
 		c.fault(path, "there is a veth pair of this name")
 	}
-	if (t.NAPI || t.RXFrames > 0) && c.Kernel.Behaviours[TunWrite] != TunRxBatched {
-		c.fault(path, "napi and rx-frames need kernel.behaviours.%s: %s", TunWrite, TunRxBatched)
+	write := c.Kernel.Behaviours[TunWrite]
+	if (t.NAPI || t.RXFrames > 0) && write != TunRxBatched && write != TunFragsOwned {
+		c.fault(path, "napi and rx-frames need kernel.behaviours.%s: %s or %s", TunWrite, TunRxBatched, TunFragsOwned)
+	}
+	if t.NAPIFrags && (!t.NAPI || write != TunFragsOwned) {
+		c.fault(path+".napi_frags", "needs napi: on and kernel.behaviours.%s: %s", TunWrite, TunFragsOwned)
 	}
 }
 

@@ -23,6 +23,9 @@ type TunConfig struct {
 	Write string
 	// NAPI is IFF_NAPI (since v4.15): what is written waits for the device's own NAPI.
 	NAPI bool
+	// NAPIFrags is IFF_NAPI_FRAGS, which goes with NAPI (the form of v6.4 and later): the writer
+	// gives each frame to GRO itself.
+	NAPIFrags bool
 	// GRO configures GRO of that NAPI; nil turns it off.
 	GRO *gro.Config
 	// RXFrames is ethtool -C rx-frames (since v4.11): how many frames may wait for the writer
@@ -42,6 +45,12 @@ func (c *TunConfig) Validate() []error {
 	if c.RXFrames < 0 || c.RXFrames > maxRXFrames {
 		faults = append(faults, fmt.Errorf("rx-frames: %d is not between 0 and %d", c.RXFrames, maxRXFrames))
 	}
+	if c.NAPIFrags && !c.NAPI {
+		faults = append(faults, fmt.Errorf("IFF_NAPI_FRAGS: needs IFF_NAPI"))
+	}
+	if err == nil && c.NAPIFrags && !w.Frags {
+		faults = append(faults, fmt.Errorf("tun_write: %s does not know IFF_NAPI_FRAGS", c.Write))
+	}
 	if err == nil && !w.Batches && (c.NAPI || c.RXFrames > 0) {
 		faults = append(faults, fmt.Errorf("tun_write: %s knows neither IFF_NAPI nor rx-frames", c.Write))
 	}
@@ -54,15 +63,18 @@ type TunWriteBehaviour struct {
 	Name string
 	// Batches tells that rx-frames and IFF_NAPI exist.
 	Batches bool
+	// Frags tells that a writer takes the NAPI for IFF_NAPI_FRAGS.
+	Frags bool
 	// Receive is the end of tun_get_user without IFF_NAPI. It takes s over.
 	Receive func(d *Tun, c *cpu.Core, s *model.SKB, more bool)
 }
 
 // tunWrites is the table of tun_write behaviours.
 var tunWrites = []TunWriteBehaviour{
-	{"netif_rx_ni", false, (*Tun).netifRxNI},
-	{"netif_receive_skb", false, (*Tun).netifReceive},
-	{"rx_batched", true, (*Tun).rxBatched},
+	{"netif_rx_ni", false, false, (*Tun).netifRxNI},
+	{"netif_receive_skb", false, false, (*Tun).netifReceive},
+	{"rx_batched", true, false, (*Tun).rxBatched},
+	{"frags_owned", true, true, (*Tun).rxBatched},
 }
 
 // TunWriteNames lists the values of the tun_write behaviour in the order of history.
@@ -114,7 +126,11 @@ func (d *Tun) Write(c *cpu.Core, f *model.Frame, more bool) {
 	s := build(c, &d.host, d.cfg.Name, f)
 	d.stats.Frames++
 	d.stats.Bytes += int64(f.Len)
-	if d.napi != nil {
+	switch {
+	case d.cfg.NAPIFrags:
+		d.napiFrags(c, s)
+		return
+	case d.napi != nil:
 		d.napiReceive(c, s, more)
 		return
 	}
@@ -160,6 +176,16 @@ func (d *Tun) napiReceive(c *cpu.Core, s *model.SKB, more bool) {
 	d.queue.PushBack(s)
 	if !more || d.queue.Len() > softirq.NAPIPollWeight {
 		d.host.Softnets[c.ID].NAPISchedule(d.napi)
+	}
+	c.BHEnable()
+}
+
+// napiFrags is the end of tun_get_user with IFF_NAPI_FRAGS since v6.4. A frame that finds
+// the NAPI owned is refused.
+func (d *Tun) napiFrags(c *cpu.Core, s *model.SKB) {
+	c.BHDisable()
+	if !d.host.Softnets[c.ID].GROFragsAlone(d.napi, s) {
+		drop(c, &d.host, s, model.DropFullRing)
 	}
 	c.BHEnable()
 }

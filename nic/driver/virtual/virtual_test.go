@@ -99,11 +99,14 @@ func TestTunConfig(t *testing.T) {
 		{TunConfig{Write: "rx_batched", NAPI: true, RXFrames: 64}, "[]"},
 		{TunConfig{Write: "netif_rx_ni"}, "[]"},
 		{TunConfig{Write: "netif_rx", RXFrames: 65}, `[tun_write: unknown behaviour "netif_rx" rx-frames: 65 is not between 0 and 64]`},
+		{TunConfig{Write: "frags_owned", NAPI: true, NAPIFrags: true}, "[]"},
+		{TunConfig{Write: "rx_batched", NAPI: true, NAPIFrags: true}, "[tun_write: rx_batched does not know IFF_NAPI_FRAGS]"},
+		{TunConfig{Write: "frags_owned", NAPIFrags: true}, "[IFF_NAPI_FRAGS: needs IFF_NAPI]"},
 		{TunConfig{Write: "netif_receive_skb", NAPI: true}, "[tun_write: netif_receive_skb knows neither IFF_NAPI nor rx-frames]"},
 	} {
 		same(t, "faults", fmt.Sprint(tt.cfg.Validate()), tt.want)
 	}
-	same(t, "names", strings.Join(TunWriteNames(), " "), "netif_rx_ni netif_receive_skb rx_batched")
+	same(t, "names", strings.Join(TunWriteNames(), " "), "netif_rx_ni netif_receive_skb rx_batched frags_owned")
 }
 
 // tun_rx_batched: frames wait while more follow, but rx-frames of them and the next go
@@ -147,6 +150,20 @@ func TestIFFNAPI(t *testing.T) {
 	})
 	same(t, "polls", r.polls(), "64 1 2")
 	same(t, "received", len(r.got), 67)
+}
+
+// IFF_NAPI_FRAGS since v6.4: each frame is up when its write returns, without a poll.
+func TestIFFNAPIFrags(t *testing.T) {
+	r := run(t, func(r *rig, c *cpu.Core) {
+		full := gro.DefaultConfig()
+		d := NewTun(TunConfig{Name: "tap0", Write: "frags_owned", NAPI: true, NAPIFrags: true, GRO: &full}, r.host)
+		for i := range 3 {
+			d.Write(c, frame(60), true)
+			c.Look()
+			same(t, "up", len(r.got), i+1)
+		}
+	})
+	same(t, "polls", r.polls(), "")
 }
 
 // A burst into a veth pair with a NAPI: the ring holds 256, the rest is dropped, and one
