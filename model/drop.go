@@ -17,6 +17,8 @@ const (
 	// DropIPAddress is a packet for an address that is not the host's, which does not
 	// forward.
 	DropIPAddress
+	// DropFullRing is an skb that found the ring of a veth pair full.
+	DropFullRing
 	// DropUDPNoPorts is a datagram for which no socket is bound.
 	DropUDPNoPorts
 	// DropUDPRcvbuf is a datagram that found its socket's receive buffer full.
@@ -44,6 +46,7 @@ var dropText = [NumDropReasons]struct{ name, place, counter, location string }{
 	DropXDP:        {"xdp_drop", "driver, XDP", "rx_xdp_drop (ethtool -S)", ""},
 	DropBacklog:    {"cpu_backlog", "softnet backlog", "softnet_stat column 2 (dropped)", "enqueue_to_backlog"},
 	DropIPAddress:  {"ip_inaddrerrors", "IP routing", "IpInAddrErrors (nstat)", "ip_error"},
+	DropFullRing:   {"full_ring", "veth ring", "rx_drops (ethtool -S of the receiving end)", "veth_xmit"},
 	DropUDPNoPorts: {"no_socket", "UDP demultiplexing", "UdpNoPorts (nstat)", "__udp4_lib_rcv"},
 	DropUDPRcvbuf:  {"socket_rcvbuff", "UDP receive buffer", "UdpRcvbufErrors (nstat)", "__udp_enqueue_schedule_skb"},
 	DropTCPBacklog: {"socket_backlog", "TCP socket backlog", "TcpExtTCPBacklogDrop (nstat)", "tcp_add_backlog"},

@@ -20,6 +20,7 @@ import (
 	"napisim/sim"
 	"napisim/softirq"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 	"napisim/softirq/stack"
 )
 
@@ -32,7 +33,7 @@ func Build(s *spec.Scenario, seed uint64, o Options) (*System, error) {
 		sys.eng = sim.NewEngineShuffled(o.Mode, o.TieSeed)
 	}
 	sys.env = host.Env{SKBs: &model.SKBPool{}, Losses: &model.Losses{}}
-	for _, step := range []func() error{sys.buildMachine, sys.buildKernel, sys.buildPorts, sys.buildApps, sys.buildTraffic} {
+	for _, step := range []func() error{sys.buildMachine, sys.buildKernel, sys.buildPorts, sys.buildVirtual, sys.buildApps, sys.buildTraffic, sys.buildSenders} {
 		if err := step(); err != nil {
 			sys.Close()
 			return nil, err
@@ -121,6 +122,7 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NAPISchedule: s.Kernel.Behaviours[spec.NAPISchedule],
 		Ksoftirqd:    s.Kernel.Behaviours[spec.Ksoftirqd],
 		GRONormal:    s.Kernel.Behaviours[spec.GRONormal],
+		NetifRx:      s.Kernel.Behaviours[spec.NetifRx],
 
 		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
 		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
@@ -132,6 +134,12 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NetdevBudget:      s.Sysctl.NetdevBudget,
 		NetdevBudgetUsecs: sim.Time(s.Sysctl.NetdevBudgetUsecs),
 		GRONormalBatch:    s.Sysctl.GRONormalBatch,
+		NetdevMaxBacklog:  s.Sysctl.NetdevMaxBacklog,
+		DevWeight:         s.Sysctl.DevWeight,
+		DevWeightRXBias:   s.Sysctl.DevWeightRXBias,
+		FlowLimitCPUs:     uint64(s.Sysctl.FlowLimitCPUs),
+		FlowLimitTableLen: s.Sysctl.FlowLimitTableLen,
+		BacklogThreads:    s.Kernel.ThreadBacklogNAPI,
 	}
 }
 
@@ -159,7 +167,46 @@ func (sys *System) buildKernel() error {
 		sys.softnets = append(sys.softnets, sd)
 	}
 	sys.stack = k
+	sys.connect()
 	return nil
+}
+
+// connect joins the cores: what backlogs drop, and RPS if some interface uses it.
+func (sys *System) connect() {
+	s := sys.scenario
+	links := softirq.Links{Drop: sys.env.Drop, Socks: rps.NewSockFlows(s.Sysctl.RPSSockFlowEntries)}
+	links.RPS = sys.usesRPS()
+	if links.Socks != nil {
+		sys.env.RecordFlow = links.Socks.Record
+	}
+	softirq.Connect(sys.softnets, links)
+}
+
+// usesRPS reports whether some interface spreads its packets.
+func (sys *System) usesRPS() bool {
+	s := sys.scenario
+	used := false
+	for _, n := range s.NICs {
+		used = used || n.Queues.RX0 != spec.RXQueue{}
+	}
+	for _, t := range s.Taps {
+		used = used || t.Queues.RX0 != spec.RXQueue{}
+	}
+	for _, v := range s.Veths {
+		used = used || v.Queues.RX0 != spec.RXQueue{}
+	}
+	return used
+}
+
+// usesBacklog reports whether packets may go by the backlogs.
+func (sys *System) usesBacklog() bool {
+	return sys.usesRPS() || len(sys.taps)+len(sys.veths) > 0
+}
+
+// steering returns the steering of a receive queue, nil where it has none.
+func (sys *System) steering(q spec.RXQueue) (*rps.Queue, []error) {
+	cfg := rps.Config{CPUs: uint64(q.RPSCPUs), FlowCount: q.RPSFlowCnt}
+	return rps.NewQueue(cfg), cfg.Validate(sys.scenario.CPUs)
 }
 
 func (sys *System) buildPorts() error {
@@ -195,7 +242,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 	p.up = &uplink{pipe: p.in, rate: int64(wire.Rate)}
 	p.out = link.NewEgress(sys.eng, phaseLinks+sim.Phase(i), wire, p.peers)
 	dev := nic.New(sys.eng, phaseNICs+sim.Phase(i), devCfg, p.in, p.out)
-	h := driver.Host{Machine: sys.machine, Softnets: sys.softnets, SKBs: sys.env.SKBs, Losses: sys.env.Losses, Heads: sys.env.Heads}
+	h := sys.driverHost()
 	if n.Driver == spec.DriverLAN966x {
 		p.dev = driver.NewLAN966x(drvCfg, h, dev).Netdev
 	} else {
@@ -229,7 +276,9 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 			cfg.GRO.HeadTruesize = cfg.Head + model.SKBHead
 		}
 	}
-	return cfg, err
+	steer, faults := sys.steering(n.Queues.RX0)
+	cfg.RPS = steer
+	return cfg, errors.Join(append(faults, err)...)
 }
 
 // groConfig is GRO as the kernel's version and the interface's settings have it.
@@ -271,6 +320,7 @@ func (sys *System) buildApps() error {
 		case spec.AppCPUHog:
 			sys.start(app, name, host.Hog)
 		case spec.AppTCPReader: // a task for each connection, made with the traffic
+		case spec.AppTunWriter, spec.AppVhost, spec.AppUDPSender: // made by buildSenders
 		}
 	}
 	return nil
@@ -305,6 +355,12 @@ func (sys *System) buildTraffic() error {
 	s := sys.scenario
 	for _, name := range slices.Sorted(maps.Keys(s.Traffic)) {
 		t := s.Traffic[name]
+		if d := sys.veths[t.NIC]; d != nil {
+			if err := sys.buildQdisc(name, t, d); err != nil {
+				return fmt.Errorf("traffic.%s: %w", name, err)
+			}
+			continue
+		}
 		p := sys.ports[slices.IndexFunc(sys.ports, func(p *port) bool { return p.name == t.NIC })]
 		var err error
 		if t.Kind == spec.TrafficTCP {
@@ -320,28 +376,12 @@ func (sys *System) buildTraffic() error {
 }
 
 func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
-	cfg := traffic.DefaultConfig(sim.Time(sys.scenario.Duration) + 1)
-	cfg.Start = sim.Time(t.Start)
-	cfg.Sizes = traffic.FixedSize(int32(t.Size) - model.EthernetFCS)
-	cfg.Flows, cfg.FirstFlow, cfg.IPv6 = t.Flows, sys.nextFlow, t.IPv6
-	switch a := t.Arrivals; {
-	case a.CBR > 0:
-		cfg.Rate = a.CBR
-	case a.Poisson > 0:
-		cfg.Rate, cfg.Gaps = a.Poisson, traffic.Exponential
-	default:
-		cfg.Rate, cfg.Burst, cfg.Spacing = a.Bursts.Rate, a.Bursts.Frames, sim.Time(a.Bursts.Spacing)
-	}
-	if err := errors.Join(cfg.Validate()...); err != nil {
+	src, err := sys.datagrams(name, t)
+	if err != nil {
 		return err
 	}
-	p.in.Attach(traffic.New(cfg, sys.seed, "traffic/"+name))
-	if sock := sys.readers[t.To]; sock != nil {
-		for f := range t.Flows {
-			sys.stack.Bind(sys.nextFlow+model.FlowID(f), sock)
-		}
-	}
-	sys.nextFlow += model.FlowID(t.Flows)
+	p.in.Attach(src)
+	sys.bind(t.To, t.Flows)
 	return nil
 }
 

@@ -64,6 +64,11 @@ var presetChanges = map[string]string{
 	"udp_rcvbuf": "v4.8=at_limit v4.12=above_limit_recheck v6.12=above_limit v6.18=strict",
 	// In 6.10 to 6.12 only a datagram that finds the queue empty tells the reader.
 	"udp_wakeup": "v4.8=every v6.12=when_empty v6.13=every",
+	// netif_rx works in any context from 5.18 on.
+	"netif_rx":        "v4.8=split_ni v5.19=universal",
+	"backlog_threads": "v4.8=none v6.12=threads",
+	// 4.10 called netif_receive_skb, 4.11 added batches; writers own the NAPI from 6.4 on.
+	"tun_write": "v4.8=netif_rx_ni v4.12=rx_batched v6.4=frags_owned",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and
 	// 6.12.117 refuse less, 6.3.8 to 6.6.9 do not.
 	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",

@@ -19,6 +19,7 @@ import (
 const (
 	rawBytesRead    = "bytes_read"
 	rawFrames       = "rx_frames" // the work of all polls
+	rawWritten      = "frames_written"
 	rawBytes        = "rx_bytes"
 	rawMissed       = "rx_missed_errors"
 	rawInterrupts   = "interrupts"
@@ -27,6 +28,8 @@ const (
 	rawRestarts     = "softirq_restarts"
 	rawPolls        = "polls"
 	rawSqueeze      = "time_squeeze"
+	rawBacklogPolls = "backlog_polls"
+	rawRPS          = "received_rps"
 	rawWakeups      = "ksoftirqd_wakeups"
 	rawSwitches     = "context_switches"
 	rawPackets      = "stack_packets"
@@ -65,6 +68,7 @@ func (sys *System) registerDevices() {
 		})
 	}
 	device(rawBytes, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXBytes })
+	sys.sum(rawWritten, sys.written)
 	device(rawMissed, func(d *driver.Netdev) int64 { return d.Device().Stats(sys.eng.Now()).RXMissedErrors })
 	device(rawInterrupts, func(d *driver.Netdev) (total int64) {
 		for _, l := range d.Lines() {
@@ -101,6 +105,8 @@ func (sys *System) registerKernel() {
 	kernel(rawRestarts, func(s *softirq.Stats) int64 { return s.Restarts })
 	kernel(rawPolls, func(s *softirq.Stats) int64 { return s.Polls })
 	kernel(rawSqueeze, func(s *softirq.Stats) int64 { return s.TimeSqueeze })
+	kernel(rawBacklogPolls, func(s *softirq.Stats) int64 { return s.BacklogWork.Count() })
+	kernel(rawRPS, func(s *softirq.Stats) int64 { return s.ReceivedRPS })
 	kernel(rawWakeups, func(s *softirq.Stats) int64 { return s.KsoftirqdWakeups })
 	heads := func(name string, read func(skbuff.Stats) int64) {
 		sys.sum(rawSKB+name, func() (total int64) {
@@ -237,7 +243,7 @@ func (sys *System) Check() error {
 			held[s.Pool] += s.Pages
 		}
 	})
-	var taken int64
+	taken := sys.written()
 	for _, p := range sys.ports {
 		faults = append(faults, p.dev.Check(held[p.dev.Pool()]))
 		taken += p.dev.Device().RX(0).Taken() - p.dev.Stats().XDPDropped

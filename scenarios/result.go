@@ -101,6 +101,9 @@ func (w *window) ratio(name string, a, b int64) {
 func (w *window) throughput() {
 	w.set("goodput", 8*float64(w.raw[rawBytesRead])/w.seconds)
 	w.count(rawFrames, rawBytes, rawMissed, rawAcks, rawRetransmits)
+	if w.raw[rawWritten] > 0 {
+		w.count(rawWritten)
+	}
 	w.set("rcvbuf_errors", float64(w.raw["lost_"+model.DropUDPRcvbuf.String()]))
 	w.ratio("gro_segments_per_frame", w.raw[rawSegments], w.raw[rawPackets])
 	for name := range w.raw {
@@ -115,7 +118,7 @@ func (w *window) throughput() {
 func (w *window) overload() {
 	s := w.sys.scenario
 	for _, name := range slices.Sorted(maps.Keys(s.Traffic)) {
-		if t := s.Traffic[name]; t.Kind == spec.TrafficUDP && offeredRate(t) > lineRate(s, t) {
+		if t := s.Traffic[name]; t.Kind == spec.TrafficUDP && w.sys.veths[t.NIC] == nil && offeredRate(t) > lineRate(s, t) {
 			w.warnings = append(w.warnings, fmt.Sprintf("traffic.%s offers %.4g frames per second, the link of %s carries %.4g",
 				name, offeredRate(t), t.NIC, lineRate(s, t)))
 		}
@@ -130,6 +133,9 @@ func (w *window) receivePath() {
 		w.ratio("work_per_poll", w.raw[rawFrames], h.Count())
 	}
 	w.count(rawSqueeze)
+	if w.sys.usesBacklog() {
+		w.rate(rawBacklogPolls, rawRPS)
+	}
 }
 
 func (w *window) distributions() error {

@@ -7,6 +7,7 @@ import (
 	"napisim/model/link"
 	"napisim/model/tcp"
 	"napisim/nic/driver"
+	"napisim/nic/driver/virtual"
 	"napisim/scenarios/spec"
 	"napisim/sim"
 	"napisim/sim/metric"
@@ -20,6 +21,7 @@ import (
 // whatever happens at the end of the warm-up belongs to it.
 const (
 	phaseStart sim.Phase = 0
+	phaseFeeds sim.Phase = 1 // of tasks that send, one each up to phasePeers
 	phasePeers sim.Phase = 8
 	phaseLinks sim.Phase = 16
 	phaseNICs  sim.Phase = 64
@@ -65,6 +67,9 @@ type System struct {
 	softnets []*softirq.Softnet
 	stack    *stack.Stack
 	ports    []*port
+	taps     map[string]*virtual.Tun
+	veths    map[string]*virtual.Veth
+	qdiscs   map[int]*virtual.Qdiscs // by core
 	env      host.Env
 	readers  map[string]*host.UDPSock // by the name of the app
 	epolls   map[string]*host.Epoll   // by the name of the app

@@ -3,6 +3,8 @@ package softirq
 import (
 	"fmt"
 	"slices"
+
+	"napisim/softirq/rps"
 )
 
 // NAPIScheduleBehaviour is one form of ____napi_schedule together with the form of
@@ -128,6 +130,20 @@ var groNormals = []GRONormalBehaviour{
 	{"unlimited", listToTheEnd, listToTheEnd, listToTheEnd, false, true},
 }
 
+// NetifRxBehaviour is the pair of netif_rx and netif_rx_ni.
+type NetifRxBehaviour struct {
+	// Name selects the behaviour in a scenario.
+	Name string
+	// Rx is netif_rx, RxNI is netif_rx_ni or what took its place.
+	Rx, RxNI func(*Softnet, *rps.Queue, skb)
+}
+
+// netifRxs is the table of netif_rx behaviours.
+var netifRxs = []NetifRxBehaviour{
+	{"split_ni", (*Softnet).netifRxInternal, netifRxNI},
+	{"universal", netifRxAnywhere, netifRxAnywhere},
+}
+
 // NAPIScheduleNames lists the values of the napi_schedule behaviour, like the other
 // lists in the order of the kernel's history.
 func NAPIScheduleNames() []string {
@@ -157,6 +173,11 @@ func KsoftirqdNames() []string {
 // GRONormalNames lists the values of the gro_normal behaviour.
 func GRONormalNames() []string {
 	return names(groNormals, func(b GRONormalBehaviour) string { return b.Name })
+}
+
+// NetifRxNames lists the values of the netif_rx behaviour.
+func NetifRxNames() []string {
+	return names(netifRxs, func(b NetifRxBehaviour) string { return b.Name })
 }
 
 func names[T any](table []T, name func(T) string) []string {

@@ -17,12 +17,25 @@ type Config struct {
 	ForcedThreaded bool
 	// TimerThread gives cores whose interrupt handlers are threaded a ktimers/N.
 	TimerThread bool
+	// NetifRx names a behaviour.
+	NetifRx string
 	// NetdevBudget is net.core.netdev_budget, in packets.
 	NetdevBudget int
 	// NetdevBudgetUsecs is net.core.netdev_budget_usecs; 0 means two jiffies.
 	NetdevBudgetUsecs sim.Time
 	// GRONormalBatch is net.core.gro_normal_batch.
 	GRONormalBatch int
+	// NetdevMaxBacklog is net.core.netdev_max_backlog, in packets.
+	NetdevMaxBacklog int
+	// DevWeight and DevWeightRXBias are net.core.dev_weight and its factor for receiving: their
+	// product is the weight of the backlog, in packets.
+	DevWeight, DevWeightRXBias int
+	// FlowLimitCPUs is net.core.flow_limit_cpu_bitmap, FlowLimitTableLen the number of
+	// buckets of each flow limit.
+	FlowLimitCPUs     uint64
+	FlowLimitTableLen int
+	// BacklogThreads gives each backlog a thread (thread_backlog_napi, since v6.10).
+	BacklogThreads bool
 }
 
 // DefaultConfig returns the configuration of v6.1 with the kernel's default sysctls.
@@ -31,6 +44,7 @@ func DefaultConfig() Config {
 		NAPISchedule: "always_raise", Ksoftirqd: "defer_unless_parked", GRONormal: "skb_list_segments",
 		NAPISchedulePrep: "missed", NAPIComplete: "defer_hard_irqs", NAPIThreaded: "if_running",
 		NetdevBudget: 300, GRONormalBatch: 8,
+		NetifRx: "universal", NetdevMaxBacklog: 1000, DevWeight: NAPIPollWeight, DevWeightRXBias: 1, FlowLimitTableLen: 4096,
 	}
 }
 
@@ -42,6 +56,7 @@ type behaviours struct {
 	napiThreaded     NAPIThreadedBehaviour
 	ksoftirqd        KsoftirqdBehaviour
 	groNormal        GRONormalBehaviour
+	netifRx          NetifRxBehaviour
 }
 
 func (c *Config) behaviours() (b behaviours, faults []error) {
@@ -52,6 +67,7 @@ func (c *Config) behaviours() (b behaviours, faults []error) {
 		choose(&b.napiThreaded, napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name }, c.NAPIThreaded, "napi_threaded"),
 		choose(&b.ksoftirqd, ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name }, c.Ksoftirqd, "ksoftirqd"),
 		choose(&b.groNormal, groNormals, func(b GRONormalBehaviour) string { return b.Name }, c.GRONormal, "gro_normal"),
+		choose(&b.netifRx, netifRxs, func(b NetifRxBehaviour) string { return b.Name }, c.NetifRx, "netif_rx"),
 	} {
 		if err != nil {
 			faults = append(faults, err)
@@ -77,6 +93,15 @@ func (c *Config) Validate() []error {
 	}
 	if c.GRONormalBatch < 1 {
 		faults = append(faults, fmt.Errorf("net.core.gro_normal_batch: %d is below 1", c.GRONormalBatch))
+	}
+	if c.NetdevMaxBacklog < 0 {
+		faults = append(faults, fmt.Errorf("net.core.netdev_max_backlog: %d is negative", c.NetdevMaxBacklog))
+	}
+	if c.DevWeight < 1 {
+		faults = append(faults, fmt.Errorf("net.core.dev_weight: %d is below 1", c.DevWeight))
+	}
+	if c.DevWeightRXBias < 1 {
+		faults = append(faults, fmt.Errorf("net.core.dev_weight_rx_bias: %d is below 1", c.DevWeightRXBias))
 	}
 	return faults
 }

@@ -100,6 +100,8 @@ func drawTrial(t *rapid.T) (tr trial) {
 		NetdevBudgetUsecs: between(0, 10*sim.Millisecond).Draw(t, "usecs"),
 		GRONormalBatch:    rapid.IntRange(1, 16).Draw(t, "batch"),
 		TimerThread:       rapid.Bool().Draw(t, "ktimers"),
+
+		NetifRx: "universal", NetdevMaxBacklog: 1000, DevWeight: 64, DevWeightRXBias: 1,
 	}
 	tr.setup = s
 	for i := range rapid.IntRange(1, 3).Draw(t, "nics") {

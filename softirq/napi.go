@@ -8,6 +8,7 @@ import (
 	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 )
 
 // NAPIPollWeight is NAPI_POLL_WEIGHT, the default weight of a NAPI.
@@ -44,6 +45,7 @@ type NAPI struct {
 	listOwner int
 	next      *NAPI
 	queued    bool
+	rps       *rps.Queue
 	polling   bool // napi_struct.poll_owner: it is in its poll function
 
 	groFlushTimeout sim.Time
@@ -86,9 +88,11 @@ type NAPIConfig struct {
 	ID int
 	// Weight is the most frames of one poll; 0 means NAPIPollWeight.
 	Weight int
-	// TXOnly marks a NAPI that polls transmit completions only: its polls are no part of
-	// the distribution of work.
+	// TXOnly marks a NAPI that polls transmit completions only, or the backlog: its polls are no
+	// part of the distribution of work.
 	TXOnly bool
+	// RPS steers what the NAPI receives to other cores; nil does not.
+	RPS *rps.Queue
 	// GROFlushTimeout is how long GRO may hold packets across completions, and the wait of a
 	// deferred interrupt (/sys/class/net/IF/gro_flush_timeout; 0: neither). DeferHardIRQs is
 	// napi_defer_hard_irqs. Kernels since v6.13 have both for each NAPI, those before for
@@ -104,7 +108,7 @@ type NAPIConfig struct {
 
 // NewNAPI is netif_napi_add and napi_enable.
 func NewNAPI(cfg NAPIConfig) *NAPI {
-	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1}
+	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1, rps: cfg.RPS}
 	n.groFlushTimeout, n.deferHardIRQs = cfg.GROFlushTimeout, cfg.DeferHardIRQs
 	if n.weight == 0 {
 		n.weight = NAPIPollWeight
@@ -194,20 +198,21 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 func (sd *Softnet) pollOnce(n *NAPI) (work int, again bool) {
 	c := sd.core
 	c.Spend(model.StageNAPIPoll)
+	weight := n.weight // process_backlog changes it
 	if n.state&stateSched != 0 {
 		n.polling = true
-		work = n.poll(n.weight)
+		work = n.poll(weight)
 		n.polling = false
-		sd.tracePoll(n, work, n.weight)
+		sd.tracePoll(n, work, weight)
 		sd.stats.Polls++
 		if !n.txOnly {
 			sd.stats.Work.Add(int64(work))
 		}
 	}
-	if work > n.weight {
-		panic(fmt.Sprintf("softirq: %s polled %d frames with weight %d", n.Name, work, n.weight))
+	if work > weight {
+		panic(fmt.Sprintf("softirq: %s polled %d frames with weight %d", n.Name, work, weight))
 	}
-	if work < n.weight {
+	if work < weight {
 		return work, false
 	}
 	if n.state&stateDisable != 0 {

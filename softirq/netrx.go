@@ -39,7 +39,7 @@ func raiseAndWakeUnlessInNetRXAction(sd *Softnet) {
 func (sd *Softnet) netRXAction() {
 	w := sd.beginNetRX()
 	w.take()
-	if w.poll() == pollsDone {
+	if w.poll() == pollsDone && !sd.rpsIPIWaiting() {
 		sd.core.Spend(model.StageNetRXTail)
 		return
 	}
@@ -47,7 +47,7 @@ func (sd *Softnet) netRXAction() {
 	if !sd.pollList.empty() {
 		sd.raiseSoftirqBit(NetRX)
 	}
-	sd.core.IRQEnable()
+	sd.netRPSActionAndIRQEnable()
 	sd.core.Spend(model.StageNetRXTail)
 }
 
@@ -63,7 +63,7 @@ func (sd *Softnet) netRXActionRestart() {
 	} else {
 		sd.inNetRXAction = false
 	}
-	sd.core.IRQEnable()
+	sd.netRPSActionAndIRQEnable()
 	sd.core.Spend(model.StageNetRXTail)
 }
 
@@ -77,7 +77,7 @@ func (sd *Softnet) netRXActionClearFlag() {
 		sd.raiseSoftirqBit(NetRX)
 	}
 	sd.inNetRXAction = false
-	sd.core.IRQEnable()
+	sd.netRPSActionAndIRQEnable()
 	sd.core.Spend(model.StageNetRXTail)
 }
 
@@ -96,10 +96,14 @@ func (sd *Softnet) netRXActionLoop() pollsEnd {
 		// NET_RX; one before it has left its NAPI on the list.
 		sd.core.Look()
 		sd.inNetRXAction = false
-		if sd.pollList.empty() {
-			sd.core.Spend(model.StageNetRXTail)
-			return pollsDone
+		if !sd.pollList.empty() {
+			continue
 		}
+		if sd.rpsIPIWaiting() {
+			break
+		}
+		sd.core.Spend(model.StageNetRXTail)
+		return pollsDone
 	}
 	w.giveBack()
 	return pollsLeft

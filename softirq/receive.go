@@ -101,11 +101,14 @@ func (n *NAPI) groNormalList() {
 		return
 	}
 	sd := n.sd
+	n.rxCount = 0
+	if n.rps != nil {
+		sd.steer(n.rps, &n.rxList)
+	}
 	sd.core.Look() // counted at its instant, also if an interrupt comes first
 	for s := n.rxList.Front(); s != nil; s = s.Next() {
 		sd.count(s)
 	}
-	n.rxCount = 0
 	sd.stack.ReceiveList(sd.core, &n.rxList)
 }
 
@@ -123,9 +126,7 @@ func (n *NAPI) groNormalOne(s *model.SKB, count int) {
 // napi_gro_receive up to v5.4. Superframes went this way up to v5.4.17 (c80794323e82), and
 // overtook what waited in the list.
 func deliverOne(n *NAPI, s skb) {
-	n.sd.core.Look()
-	n.sd.count(s)
-	n.sd.stack.ReceiveSKB(n.sd.core, s)
+	n.sd.NetifReceiveSKB(n.rps, s)
 }
 
 // listBySKB lists a packet or superframe as one: since v5.4 (323ebb61e32b) for

@@ -183,6 +183,7 @@ type testStack struct {
 	delivered int64 // segments
 	lists     int
 	segs      []int // of each skb, in order
+	seen      func(*cpu.Core, *model.SKB)
 }
 
 // ReceiveSKB takes one packet up.
@@ -217,6 +218,9 @@ func (k *testStack) socket(c *cpu.Core, s *model.SKB) {
 	c.Spend(model.StageUDPReceive)
 	c.Look()
 	k.delivered += int64(s.Segs)
+	if k.seen != nil {
+		k.seen(c, s)
+	}
 	if !k.counting {
 		k.segs = append(k.segs, s.Segs)
 	}
@@ -240,6 +244,7 @@ type device struct {
 
 	frames     []model.Frame // in the order of arrival
 	xdp        bool          // XDP drops every frame
+	hash       uint32        // of frames that arrive
 	saturated  bool          // behind the last frame, the ring is never empty
 	batch      int           // that many frames arrive whenever the vector is unmasked ...
 	batches    int           // ... so often
@@ -272,7 +277,9 @@ func (r *rig) nic(name string, gc *gro.Config, weight int) *device {
 // arrive adds n UDP frames at an instant, which must not be earlier than the last.
 func (d *device) arrive(at sim.Time, n int) {
 	for range n {
-		d.frame(udpFrame(at))
+		f := udpFrame(at)
+		f.Hash = d.hash
+		d.frame(f)
 	}
 }
 

@@ -62,6 +62,10 @@ type Softnet struct {
 	inNAPIThreadedPoll bool
 	afterThreadedPoll  func() // what a NAPI thread does behind each poll, softirqs off (v6.4)
 
+	backlog backlog
+	links   Links
+	peers   []*Softnet // all cores, by number; nil without RPS
+
 	stats Stats
 }
 
@@ -72,6 +76,9 @@ type Stats struct {
 	Processed int64
 	// Dropped counts skbs that found the backlog full.
 	Dropped int64
+	// ReceivedRPS counts interrupts by which other cores told of packets on the backlog, and
+	// FlowLimitCount packets refused by the flow limit: columns 10 and 11.
+	ReceivedRPS, FlowLimitCount int64
 	// TimeSqueeze counts net_rx_action runs ended by budget or time limit.
 	TimeSqueeze int64
 	// Softirqs counts runs of each vector, as /proc/softirqs.
@@ -81,9 +88,11 @@ type Stats struct {
 	// KsoftirqdWakeups counts wakeups of a sleeping ksoftirqd.
 	KsoftirqdWakeups int64
 	// Polls counts NAPI polls. Work distributes the frames that each handled, without
-	// those of NAPIs for transmit completions.
+	// those of NAPIs for transmit completions and of the backlog.
 	Polls int64
 	Work  metric.Histogram
+	// BacklogWork distributes the packets of each poll of the backlog.
+	BacklogWork metric.Histogram
 	// GROSegments distributes the segments of the TCP skbs passed up.
 	GROSegments metric.Histogram
 }
@@ -104,6 +113,7 @@ func NewSoftnet(c *cpu.Core, cfg Config, stack Stack, skbs *model.SKBPool) *Soft
 	c.SetHRTimerSoftirq(func() { sd.raiseSoftirqIRQOff(HRTimer) })
 	sd.ksoftirqd = newKsoftirqd(sd)
 	sd.timerThread = newTimerThread(sd)
+	sd.initBacklog()
 	c.SetSoftirqs(sd)
 	return sd
 }

@@ -23,11 +23,23 @@ type Env struct {
 	Losses *model.Losses
 	// Heads are the caches of descriptors; without them descriptors cost nothing.
 	Heads *skbuff.Heads
+	// RecordFlow is told on which core an application reads a flow (sock_rps_record_flow);
+	// nil where RFS is off.
+	RecordFlow func(hash uint32, core int)
 }
 
 // FreeSKB is kfree_skb: it frees s on core c, pages included. safe tells that the
 // caller runs in NAPI context, which page_pool asks.
 func (e *Env) FreeSKB(c *cpu.Core, s *model.SKB, safe bool) { e.Heads.Free(c, e.SKBs, s, safe) }
+
+// record notes that the flow of this hash is read on core c. Softirqs of other cores
+// change the hash, so it is read after a look.
+func (e *Env) record(c *cpu.Core, hash *uint32) {
+	if e.RecordFlow != nil {
+		c.Look()
+		e.RecordFlow(*hash, c.ID)
+	}
+}
 
 // Drop frees s and counts its segments as lost for reason r.
 func (e *Env) Drop(c *cpu.Core, s *model.SKB, r model.DropReason) {

@@ -18,6 +18,7 @@ type TCPSock struct {
 	out     Output
 	owned   bool // lock_sock: the reader is inside the socket
 	backlog model.SKBList
+	rxhash  uint32 // sk_rxhash
 	delack  *cpu.Timer
 	delAt   sim.Time // what delack was set to
 	delWork bool     // the delayed-ACK timer fired while the socket was owned
@@ -59,6 +60,7 @@ func (s *TCPSock) Receive(c *cpu.Core, p *model.SKB) {
 	VerifyChecksum(c, p)
 	c.Look()
 	s.markNAPI(p)
+	s.rxhash = p.Frame.Hash
 	if !s.owned {
 		s.process(c, p, false)
 		return
@@ -232,6 +234,7 @@ func (s *TCPSock) releaseBacklog(c *cpu.Core) {
 func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.env.record(c, &s.rxhash)
 	s.lock(c)
 	copied := 0
 	for {

@@ -49,6 +49,7 @@ type UDPSock struct {
 	reading model.SKBList // reader_queue, emptied by the reader
 	rmem    int           // sk_rmem_alloc
 	deficit int           // forward_deficit: read, but not yet given back to rmem
+	rxhash  uint32        // sk_rxhash: of the last datagram queued
 	stats   UDPStats
 }
 
@@ -108,6 +109,7 @@ func (s *UDPSock) Receive(c *cpu.Core, p *model.SKB) {
 	s.stats.MaxRmem = max(s.stats.MaxRmem, s.rmem)
 	s.stats.InDatagrams++
 	before := s.queue.Len()
+	s.rxhash = p.Frame.Hash
 	s.queue.PushBack(p)
 	if s.wakeup.Ready(before) {
 		s.dataReady(c)
@@ -141,6 +143,7 @@ func (s *UDPSock) condense(c *cpu.Core, p *model.SKB) {
 func (s *UDPSock) Recv(t *cpu.Task) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.env.record(c, &s.rxhash)
 	p := s.dequeue(c)
 	for p == nil {
 		c.Look()

@@ -24,7 +24,7 @@ func NewGeneric(cfg Config, host Host, dev *nic.Device) *Generic {
 	d := &Generic{Netdev: newNetdev(cfg, host, dev)}
 	d.batch = min(refillBatch, d.rx.Size())
 	d.napi = d.addNAPI(softirq.NAPIConfig{
-		ID: napiID(cfg), GRO: cfg.GRO, Poll: d.pollRX,
+		ID: napiID(cfg), GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.pollRX,
 	})
 	d.txNAPI = d.addNAPI(softirq.NAPIConfig{
 		ID: napiID(cfg) + 1, TXOnly: true, Poll: d.pollTX,

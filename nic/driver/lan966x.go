@@ -21,7 +21,7 @@ type LAN966x struct {
 func NewLAN966x(cfg Config, host Host, dev *nic.Device) *LAN966x {
 	d := &LAN966x{Netdev: newNetdev(cfg, host, dev), vector: dev.RXVector(0)}
 	d.napi = d.addNAPI(softirq.NAPIConfig{
-		ID: napiID(cfg), GRO: cfg.GRO, Poll: d.poll,
+		ID: napiID(cfg), GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.poll,
 	})
 	d.connect(d.vector, cfg.RXCPU, cfg.RXIRQ, "fdma", d.irqHandler)
 	return d

@@ -12,6 +12,7 @@ import (
 	"napisim/sim/trace"
 	"napisim/softirq"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 )
 
 // Config describes an interface as a driver brings it up.
@@ -32,6 +33,8 @@ type Config struct {
 	// BuildSKB says that the driver allocates its skbs with build_skb, which does not draw
 	// on the cache of descriptors; otherwise it is one of the napi_alloc_skb family.
 	BuildSKB bool
+	// RPS steers received packets to other cores; nil does not.
+	RPS *rps.Queue
 	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of
 	// the interface.
 	GROFlushTimeout sim.Time

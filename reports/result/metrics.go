@@ -55,6 +55,7 @@ const (
 var definitions = []Definition{
 	{"goodput", "bit/s", Higher, BlockThroughput, "payload that applications have read"},
 	{"rx_frames", "frames", Higher, BlockThroughput, "frames that the driver took from its rings"},
+	{"frames_written", "frames", Higher, BlockThroughput, "frames that tasks sent to tap devices and veth pairs"},
 	{"rx_bytes", "B", Higher, BlockThroughput, "bytes of the frames that devices wrote to memory, without FCS"},
 	{"gro_segments_per_frame", "1", Higher, BlockThroughput, "wire segments in one packet that GRO hands up"},
 	{"acks_sent", "frames", Neither, BlockThroughput, "acknowledgements that the receiver sent"},
@@ -68,6 +69,8 @@ var definitions = []Definition{
 	{"softirq_restarts", "1/s", Neither, BlockReceive, "restarts of the softirq loop"},
 	{"polls", "1/s", Neither, BlockReceive, "calls of NAPI poll functions, those for transmit completions included"},
 	{"work_per_poll", "frames", Neither, BlockReceive, "frames taken in one poll of a NAPI that receives"},
+	{"backlog_polls", "1/s", Neither, BlockReceive, "polls of the backlogs, which deliver what was sent to another core or through netif_rx"},
+	{"received_rps", "1/s", Neither, BlockReceive, "interrupts by which a core learnt of packets that RPS had put on its backlog"},
 	{"time_squeeze", "1", Lower, BlockReceive, "net_rx_action ended with work left"},
 	{"ksoftirqd_wakeups", "1/s", Neither, BlockReceive, "softirq work handed to ksoftirqd"},
 	{"context_switches", "1/s", Neither, BlockReceive, "switches between tasks"},

@@ -137,7 +137,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s is explained as %q: %q, %v", path, f.Path, f.Doc, err)
 		}
 		set := strings.NewReplacer(
-			"nics.<name>", "nics.eth0", "traffic.<name>", "traffic.bulk", "apps.<name>", "apps.hog", "costs.<name>", "costs.work",
+			"nics.<name>", "nics.eth0", "traffic.<name>", "traffic.bulk", "apps.<name>", "apps.hog", "taps.<name>", "taps.tap0", "veths.<name>", "veths.vb", "costs.<name>", "costs.work",
 		).Replace(path) + "=null"
 		if _, found := strict.Set[spec.Scenario](root, 1, set); len(found) > 0 {
 			t.Errorf("%s: %v", set, found)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"napisim/model/unit"
@@ -25,6 +26,8 @@ type Kernel struct {
 	PreemptRT bool `yaml:"preempt_rt" default:"off" kernel:"CONFIG_PREEMPT_RT"`
 	// The number of fragments that an skb has room for. Kernels before 6.4 have 17.
 	MaxSKBFrags int `yaml:"max_skb_frags" default:"17" min:"17" max:"45" unit:"fragments" kernel:"CONFIG_MAX_SKB_FRAGS"`
+	// Whether the kernel is booted with a thread for each backlog, where it can have them.
+	ThreadBacklogNAPI bool `yaml:"thread_backlog_napi" default:"off" kernel:"boot parameter thread_backlog_napi"`
 }
 
 // Preset is a kernel version as its choices and the settings it boots with.
@@ -56,6 +59,20 @@ type Sysctl struct {
 	NetdevBudgetUsecs unit.Duration `yaml:"net.core.netdev_budget_usecs" derived:"what the kernel chooses: see kernel.behaviours.netdev_budget_usecs" min:"1us" max:"2147s" bare:"us" kernel:"sysctl net.core.netdev_budget_usecs"`
 	// The number of segments that GRO gathers before it hands them to the stack.
 	GRONormalBatch int `yaml:"net.core.gro_normal_batch" default:"8" min:"1" max:"2147483647" unit:"segments" kernel:"sysctl net.core.gro_normal_batch"`
+	// The number of packets that the backlog of a CPU may hold for another one to be put there.
+	NetdevMaxBacklog int `yaml:"net.core.netdev_max_backlog" default:"1000" min:"0" max:"2147483647" unit:"packets" kernel:"sysctl net.core.netdev_max_backlog"`
+	// The number of packets that one poll of the backlog may deliver. The first poll of each CPU
+	// has the value of boot, 64.
+	DevWeight int `yaml:"net.core.dev_weight" default:"64" min:"1" max:"65536" unit:"packets" kernel:"sysctl net.core.dev_weight"`
+	// What dev_weight is multiplied with for receiving.
+	DevWeightRXBias int `yaml:"net.core.dev_weight_rx_bias" default:"1" min:"1" max:"65536" kernel:"sysctl net.core.dev_weight_rx_bias"`
+	// The number of entries in which sockets record the CPU that reads each flow; 0 turns RFS off.
+	RPSSockFlowEntries int `yaml:"net.core.rps_sock_flow_entries" default:"0" min:"0" max:"536870912" unit:"entries" kernel:"sysctl net.core.rps_sock_flow_entries"`
+	// The CPUs whose backlog refuses a flow with more than half of the last packets, while it
+	// is at least half full.
+	FlowLimitCPUs CPUMask `yaml:"net.core.flow_limit_cpu_bitmap" default:"0" kernel:"sysctl net.core.flow_limit_cpu_bitmap"`
+	// The number of buckets by which the flow limit tells flows apart.
+	FlowLimitTableLen int `yaml:"net.core.flow_limit_table_len" default:"4096" min:"1" max:"16777216" unit:"buckets" kernel:"sysctl net.core.flow_limit_table_len"`
 	// The receive buffer of a socket that does not ask for one, TCP excepted.
 	RmemDefault unit.Bytes `yaml:"net.core.rmem_default" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_default"`
 	// The largest receive buffer that a socket may ask for.
@@ -77,6 +94,26 @@ type Sysctl struct {
 	// Whether ACKs wait until the backlog of a socket has been worked off: 1 or 0. Without
 	// effect before 6.7: see kernel.behaviours.tcp_backlog_ack.
 	TCPBacklogAckDefer int `yaml:"net.ipv4.tcp_backlog_ack_defer" default:"1" min:"0" max:"1" kernel:"sysctl net.ipv4.tcp_backlog_ack_defer"`
+}
+
+// CPUMask is a set of CPUs as the kernel writes it: a hexadecimal number with bit n for
+// CPU n.
+type CPUMask uint64
+
+// String returns the mask in hexadecimal.
+func (m CPUMask) String() string { return strconv.FormatUint(uint64(m), 16) }
+
+// MarshalText writes the mask as UnmarshalText reads it.
+func (m CPUMask) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads a hexadecimal number of up to 64 bits.
+func (m *CPUMask) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseUint(string(text), 16, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no mask of CPUs: it is a hexadecimal number without 0x, such as f for CPUs 0 to 3", text)
+	}
+	*m = CPUMask(v)
+	return nil
 }
 
 // The behaviours and values that the scenarios package knows by name.
@@ -121,6 +158,15 @@ const (
 	IPList    = "ip_list"
 	NoHint    = "no_hint"
 	RouteHint = "route_hint"
+
+	NetifRx = "netif_rx"
+
+	BacklogThreads = "backlog_threads"
+	Threads        = "threads"
+
+	TunWrite      = "tun_write"
+	TunRxBatched  = "rx_batched"
+	TunFragsOwned = "frags_owned"
 
 	PagePoolRecycle = "page_pool_recycle"
 	DriverOnly      = "driver_only"

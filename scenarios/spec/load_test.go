@@ -111,15 +111,27 @@ func full() *spec.Scenario {
 				XDP:      spec.XDPPass,
 			},
 		},
+		Taps: map[string]spec.Tap{
+			"tap1": {GRO: true},
+			"tap0": {NAPI: true, RXFrames: 16, Queues: spec.Queues{RX0: spec.RXQueue{RPSCPUs: 0xf, RPSFlowCnt: 256}}},
+		},
+		Veths: map[string]spec.Veth{"vb": {GRO: true, CPU: 2, Queues: spec.Queues{RX0: spec.RXQueue{RPSCPUs: 1}}}},
 		Sysctl: spec.Sysctl{
 			NetdevBudget: 600, NetdevBudgetUsecs: 8 * unit.Millisecond, GRONormalBatch: 16,
 			RmemDefault: 212992, RmemMax: 425984, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 4 * unit.MiB},
 			TCPModerateRcvbuf: 0, TCPAdvWinScale: -2, TCPCompSACKNr: 44, TCPCompSACKDelayNs: unit.Millisecond, TCPBacklogAckDefer: 1,
+			NetdevMaxBacklog: 2000, DevWeight: 32, DevWeightRXBias: 2, RPSSockFlowEntries: 32768, FlowLimitCPUs: 0xc, FlowLimitTableLen: 8192,
 		},
 		Apps: map[string]spec.App{
 			"reader": {Kind: spec.AppTCPReader, CPU: 1, Nice: -5, ReadSize: 64 * unit.KiB, Wait: spec.WaitRecv, Rcvbuf: unit.MiB},
 			"sink":   {Kind: spec.AppUDPReader, CPU: 2, ReadSize: 128 * unit.KiB, Wait: spec.WaitRecv, UDPGRO: true},
 			"hog":    {Kind: spec.AppCPUHog, CPU: 1},
+			"guest": {
+				Kind: spec.AppVhost, CPU: 3, Device: "tap0", To: "sink", Flows: 2, Size: 1518,
+				Arrivals: spec.Arrivals{Poisson: 200 * unit.Kpps},
+			},
+			"prog": {Kind: spec.AppTunWriter, CPU: 3, Device: "tap1", Flows: 1, Size: 64, Arrivals: spec.Arrivals{CBR: unit.Kpps}},
+			"talk": {Kind: spec.AppUDPSender, CPU: 3, Device: "vb", To: "sink", Flows: 1, Size: 64, Arrivals: spec.Arrivals{CBR: unit.Kpps}},
 		},
 		Traffic: map[string]spec.Traffic{
 			"bulk": {
@@ -162,7 +174,7 @@ func TestResolve(t *testing.T) {
 }
 
 // TestDefaults: what the least scenario leaves out. The sources of the figures: sysctls
-// from Linux (netdev_budget 300, gro_normal_batch 8, 212992 = 256 times the truesize of
+// from Linux (netdev_budget 300, gro_normal_batch 8, netdev_max_backlog 1000, dev_weight 64, 212992 = 256 times the truesize of
 // 256 bytes, tcp_rmem 4096 131072 6291456), two ticks at 250 Hz are 8000 us.
 func TestDefaults(t *testing.T) {
 	want := &spec.Scenario{
@@ -179,6 +191,7 @@ func TestDefaults(t *testing.T) {
 			NetdevBudget: 300, NetdevBudgetUsecs: 8000 * unit.Microsecond, GRONormalBatch: 8,
 			RmemDefault: 256 * (256 + 256 + 320), RmemMax: 212992, SKBDeferMax: 64, TCPRmem: [3]unit.Bytes{4096, 131072, 6291456},
 			TCPModerateRcvbuf: 1, TCPAdvWinScale: 1, TCPCompSACKNr: 44, TCPCompSACKDelayNs: unit.Millisecond, TCPBacklogAckDefer: 1,
+			NetdevMaxBacklog: 1000, DevWeight: 64, DevWeightRXBias: 1, FlowLimitTableLen: 4096,
 		},
 		Evidence: []spec.Evidence{{Source: "nobody", Metric: "goodput", Value: 1, Role: spec.RolePredicted}},
 	}

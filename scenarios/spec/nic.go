@@ -30,6 +30,8 @@ type NIC struct {
 	IRQ IRQ `yaml:"irq"`
 	// The memory that frames are received into.
 	PagePool PagePool `yaml:"page_pool"`
+	// How the kernel spreads what the receive queue takes in.
+	Queues Queues `yaml:"queues" kernel:"/sys/class/net/IF/queues"`
 	// What an XDP program does with every frame, before there is an skb.
 	XDP XDP `yaml:"xdp" default:"pass" kernel:"ip link set xdp"`
 }
@@ -136,6 +138,50 @@ type IRQ struct {
 type PagePool struct {
 	// The size of the recycle ring; 0 stands for the default.
 	Size int `yaml:"size" derived:"that of the RX ring" min:"0" max:"32768" why:"page_pool_init refuses such a ring" unit:"pages" kernel:"page_pool_params.pool_size"`
+}
+
+// Queues are the receive queues of an interface, which have one so far.
+type Queues struct {
+	// The first receive queue.
+	RX0 RXQueue `yaml:"rx-0"`
+}
+
+// RXQueue says how the packets of a receive queue are spread over CPUs.
+type RXQueue struct {
+	// The CPUs that packets are spread over by their hash, as a hexadecimal mask in quotes; 0
+	// leaves packets where they are.
+	RPSCPUs CPUMask `yaml:"rps_cpus" default:"0" kernel:"queues/rx-N/rps_cpus"`
+	// The number of flows that are followed to the CPUs of their readers; 0 turns that off.
+	RPSFlowCnt int `yaml:"rps_flow_cnt" default:"0" min:"0" max:"536870912" unit:"entries" kernel:"queues/rx-N/rps_flow_cnt"`
+}
+
+// Tap is a tap device: an interface that programs and vhost write frames to.
+type Tap struct {
+	// Whether frames wait for a NAPI instance of the device.
+	NAPI bool `yaml:"napi" default:"off" kernel:"IFF_NAPI"`
+	// Whether the writer gives each frame to GRO itself.
+	NAPIFrags bool `yaml:"napi_frags" default:"off" kernel:"IFF_NAPI_FRAGS"`
+	// Whether that NAPI merges the segments of a flow.
+	GRO bool `yaml:"gro" default:"on" kernel:"ethtool -K gro"`
+	// The number of frames that may wait for the writer to say that no more follow; 0
+	// delivers each at once.
+	RXFrames int `yaml:"rx-frames" default:"0" min:"0" max:"64" unit:"frames" kernel:"ethtool -C rx-frames"`
+	// How the kernel spreads what is written.
+	Queues Queues `yaml:"queues" kernel:"/sys/class/net/IF/queues"`
+}
+
+// Veth is a veth pair, seen from its receiving end.
+type Veth struct {
+	// Whether the receiving end merges the segments of a flow.
+	GRO bool `yaml:"gro" default:"off" kernel:"ethtool -K gro"`
+	// Whether the sending end hands down large pieces of a stream. Only with gro on and this
+	// off the receiving end uses a NAPI instance of its own instead of the backlog.
+	SenderTSO bool `yaml:"sender_tso" default:"on" kernel:"ethtool -K tso"`
+	// The CPU on which a queueing discipline of the sending end lets out the traffic whose nic is
+	// this pair.
+	CPU int `yaml:"cpu" default:"0" min:"0"`
+	// How the kernel spreads what is received.
+	Queues Queues `yaml:"queues" kernel:"/sys/class/net/IF/queues"`
 }
 
 // XDP is what the XDP program of an interface answers.

@@ -52,6 +52,7 @@ kernel:
 ` + choices(ofNew("skip_in_net_rx_action")) + `  threadirqs: off
   preempt_rt: off
   max_skb_frags: 17
+  thread_backlog_napi: off
 hz: 250
 preempt: voluntary
 cpus: 1
@@ -92,11 +93,21 @@ nics:
       tx: 0
     page_pool:
       size: 512
+    queues:
+      rx-0:
+        rps_cpus: "0"
+        rps_flow_cnt: 0
     xdp: pass
 sysctl:
   net.core.netdev_budget: 300
   net.core.netdev_budget_usecs: 8ms
   net.core.gro_normal_batch: 8
+  net.core.netdev_max_backlog: 1000
+  net.core.dev_weight: 64
+  net.core.dev_weight_rx_bias: 1
+  net.core.rps_sock_flow_entries: 0
+  net.core.flow_limit_cpu_bitmap: "0"
+  net.core.flow_limit_table_len: 4096
   net.core.rmem_default: 208KiB
   net.core.rmem_max: 208KiB
   net.core.skb_defer_max: 64
@@ -173,7 +184,7 @@ func TestValidate(t *testing.T) {
 	hog := s.Apps["hog"]
 	hog.Kind = "cpu-pig"
 	s.Apps["hog"] = hog
-	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, cpu-hog (did you mean "cpu-hog"?)
+	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, cpu-hog, tun-writer, vhost, udp-sender (did you mean "cpu-hog"?)
 cpus: 0 is less than 1
 duration: 0s is less than 1us: nothing happens in less
 hz: "0" is not one of 100, 250, 300, 1000

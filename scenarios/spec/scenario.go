@@ -47,7 +47,11 @@ type Scenario struct {
 	// The number of runs, with the seeds seed, seed+1 and so on.
 	Runs int `yaml:"runs" default:"1" min:"1" max:"10000"`
 	// The network cards, by the name of their interface.
-	NICs map[string]NIC `yaml:"nics" required:"true"`
+	NICs map[string]NIC `yaml:"nics"`
+	// The tap devices, by the name of their interface.
+	Taps map[string]Tap `yaml:"taps"`
+	// The veth pairs, by the name of their receiving end.
+	Veths map[string]Veth `yaml:"veths"`
 	// The kernel settings, by their names in sysctl.
 	Sysctl Sysctl `yaml:"sysctl"`
 	// What runs in user space, by name.

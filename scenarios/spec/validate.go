@@ -54,17 +54,31 @@ func (c *checker) fault(path, format string, args ...any) *faults.Fault {
 func (s *Scenario) relations(stages []string) faults.List {
 	c := checker{Scenario: s}
 	c.time()
+	if len(s.NICs)+len(s.Taps)+len(s.Veths) == 0 {
+		c.fault("nics", "is missing: a scenario needs an interface, here or under taps or veths")
+	}
 	c.found = append(c.found, checkBehaviours(s.Kernel.Behaviours, "kernel.behaviours", "kernel.preset")...)
 	for _, f := range s.Platform.checkStages(stages) {
 		f.Path = "platform." + f.Path
 		c.found = append(c.found, f)
 	}
 	c.sysctl()
+	if c.Kernel.ThreadBacklogNAPI && c.Kernel.Behaviours[BacklogThreads] != Threads {
+		c.fault("kernel.thread_backlog_napi", "this kernel has no backlog threads: see kernel.behaviours.%s", BacklogThreads)
+	}
 	for _, name := range sorted(s.NICs) {
 		c.nic("nics."+name, name, s.NICs[name])
 	}
+	for _, name := range sorted(s.Taps) {
+		c.tap("taps."+name, name, s.Taps[name])
+	}
+	for _, name := range sorted(s.Veths) {
+		c.virtual("veths."+name, name, s.Veths[name].Queues)
+		c.cpu("veths."+name+".cpu", s.Veths[name].CPU)
+	}
+	c.writers()
 	for _, name := range sorted(s.Apps) {
-		c.cpu("apps."+name+".cpu", s.Apps[name].CPU)
+		c.app("apps."+name, s.Apps[name])
 	}
 	for _, name := range sorted(s.Traffic) {
 		c.traffic("traffic."+name, s.Traffic[name])
@@ -115,9 +129,8 @@ func twoTicks(hz HZ) unit.Duration {
 }
 
 func (c *checker) nic(path, name string, nic NIC) {
-	if len(name) > maxInterfaceName {
-		c.fault(path, "the name has %d letters, Linux allows %d", len(name), maxInterfaceName)
-	}
+	c.interfaceName(path, name)
+	c.steering(path+".queues.rx-0.rps_cpus", nic.Queues.RX0)
 	c.napi(path+".napi", nic.NAPI)
 	c.cpu(path+".irq.rx", nic.IRQ.RX)
 	if nic.Driver == DriverLAN966x && nic.IRQ.TX != nic.IRQ.RX {
@@ -144,9 +157,84 @@ func (c *checker) napi(path string, n NAPI) {
 	}
 }
 
+func (c *checker) interfaceName(path, name string) {
+	if len(name) > maxInterfaceName {
+		c.fault(path, "the name has %d letters, Linux allows %d", len(name), maxInterfaceName)
+	}
+}
+
+// virtual checks an interface without hardware: its name must not be taken.
+func (c *checker) virtual(path, name string, q Queues) {
+	c.interfaceName(path, name)
+	if _, taken := c.NICs[name]; taken {
+		c.fault(path, "there is a nic of this name")
+	}
+	c.steering(path+".queues.rx-0.rps_cpus", q.RX0)
+}
+
+func (c *checker) tap(path, name string, t Tap) {
+	c.virtual(path, name, t.Queues)
+	if _, taken := c.Veths[name]; taken {
+		c.fault(path, "there is a veth pair of this name")
+	}
+	write := c.Kernel.Behaviours[TunWrite]
+	if (t.NAPI || t.RXFrames > 0) && write != TunRxBatched && write != TunFragsOwned {
+		c.fault(path, "napi and rx-frames need kernel.behaviours.%s: %s or %s", TunWrite, TunRxBatched, TunFragsOwned)
+	}
+	if t.NAPIFrags && (!t.NAPI || write != TunFragsOwned) {
+		c.fault(path+".napi_frags", "needs napi: on and kernel.behaviours.%s: %s", TunWrite, TunFragsOwned)
+	}
+}
+
+// writers checks that each tap device has one writer, as its queue has one file.
+func (c *checker) writers() {
+	writer := map[string]string{}
+	for _, name := range sorted(c.Apps) {
+		a := c.Apps[name]
+		if a.Kind != AppTunWriter && a.Kind != AppVhost {
+			continue
+		}
+		if first, taken := writer[a.Device]; taken {
+			c.fault("apps."+name+".device", "the tap device %q is written to by %s already", a.Device, first)
+			continue
+		}
+		writer[a.Device] = name
+	}
+}
+
+func (c *checker) app(path string, a App) {
+	c.cpu(path+".cpu", a.CPU)
+	if !a.Kind.sends() {
+		return
+	}
+	devices, noun := sorted(c.Taps), "tap device"
+	if a.Kind == AppUDPSender {
+		devices, noun = sorted(c.Veths), "veth pair"
+	}
+	if a.Device != "" && !slices.Contains(devices, a.Device) {
+		f := c.fault(path+".device", "there is no %s %q", noun, a.Device)
+		f.Suggestion = faults.Nearest(a.Device, devices)
+	}
+	if a.To == "" {
+		return
+	}
+	if to, ok := c.Apps[a.To]; !ok || to.Kind != AppUDPReader {
+		f := c.fault(path+".to", "there is no %s %q", AppUDPReader, a.To)
+		f.Suggestion = faults.Nearest(a.To, sorted(c.Apps))
+	}
+}
+
+// steering checks the CPUs of a mask.
+func (c *checker) steering(path string, q RXQueue) {
+	if c.CPUs > 0 && c.CPUs < 64 && q.RPSCPUs>>c.CPUs != 0 {
+		c.fault(path, "%v names CPUs from %d on: cpus is %d, counted from 0", q.RPSCPUs, c.CPUs, c.CPUs)
+	}
+}
+
 func (c *checker) traffic(path string, t Traffic) {
 	nic, ok := c.NICs[t.NIC]
-	if !ok {
+	_, veth := c.Veths[t.NIC]
+	if !ok && (!veth || t.Kind != TrafficUDP) {
 		f := c.fault(path+".nic", "there is no nic %q", t.NIC)
 		f.Suggestion = faults.Nearest(t.NIC, sorted(c.NICs))
 	}

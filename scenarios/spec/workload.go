@@ -22,6 +22,17 @@ type App struct {
 	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
 	// Whether the task asks for merged datagrams, so that one read may return several.
 	UDPGRO bool `yaml:"udp_gro" default:"off" for:"udp-reader" kernel:"UDP_GRO"`
+
+	// The interface that the task sends to: a tap device, or for udp-sender a veth pair.
+	Device string `yaml:"device" required:"true" for:"tun-writer,vhost,udp-sender"`
+	// The app that reads what the task sends. Without one it meets no socket and is dropped.
+	To string `yaml:"to" for:"tun-writer,vhost,udp-sender"`
+	// The number of flows that what is sent belongs to, in turn.
+	Flows int `yaml:"flows" default:"1" min:"1" max:"65536" for:"tun-writer,vhost,udp-sender"`
+	// The size of each frame as on a wire, from the Ethernet header to the checksum.
+	Size unit.Bytes `yaml:"size" required:"true" min:"64B" max:"65535B" for:"tun-writer,vhost,udp-sender"`
+	// When frames become due. What the task has no time for waits.
+	Arrivals Arrivals `yaml:"arrivals" required:"true" oneof:"true" for:"tun-writer,vhost,udp-sender"`
 }
 
 // AppKind says what a task does.
@@ -32,11 +43,17 @@ const (
 	AppTCPReader AppKind = "tcp-reader" // reads TCP connections as fast as it can
 	AppUDPReader AppKind = "udp-reader" // reads a UDP socket as fast as it can
 	AppCPUHog    AppKind = "cpu-hog"    // computes without end
+	AppTunWriter AppKind = "tun-writer" // writes frames to a tap device, one a system call
+	AppVhost     AppKind = "vhost"      // the vhost thread of a guest, which writes its packets to a tap device
+	AppUDPSender AppKind = "udp-sender" // sends datagrams over a veth pair, one a system call
 )
 
 // Values returns the kinds that can be written.
 func (AppKind) Values() []string {
-	return []string{string(AppTCPReader), string(AppUDPReader), string(AppCPUHog)}
+	return []string{
+		string(AppTCPReader), string(AppUDPReader), string(AppCPUHog),
+		string(AppTunWriter), string(AppVhost), string(AppUDPSender),
+	}
 }
 
 // AppWait says how a reader waits.
@@ -51,11 +68,15 @@ const (
 // Values returns the ways that can be written.
 func (AppWait) Values() []string { return []string{string(WaitRecv), string(WaitEpoll)} }
 
+// sends reports whether tasks of this kind send frames.
+func (k AppKind) sends() bool { return k == AppTunWriter || k == AppVhost || k == AppUDPSender }
+
 // Traffic is what one peer sends.
 type Traffic struct {
 	// Whether the peer reacts to the receiver (tcp, a closed loop) or not (udp).
 	Kind TrafficKind `yaml:"kind" required:"true"`
-	// The network card that the traffic arrives at.
+	// The network card that the traffic arrives at. UDP may name a veth pair: then a queueing
+	// discipline of its sending end lets the frames out, in the NET_TX softirq.
 	NIC string `yaml:"nic" required:"true"`
 	// The app that reads the traffic. UDP without a reader meets no socket and is dropped.
 	To string `yaml:"to"`

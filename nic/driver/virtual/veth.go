@@ -1,0 +1,114 @@
+package virtual
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/nic/driver"
+	"napisim/softirq"
+	"napisim/softirq/gro"
+	"napisim/softirq/rps"
+)
+
+// vethRingSize is the size of the ring between the ends of a pair (VETH_RING_SIZE).
+const vethRingSize = 256
+
+// VethConfig describes the receiving end of a veth pair, and what it needs to know of
+// the sending end.
+type VethConfig struct {
+	// Name is the name of the receiving end, ID the id of its NAPI.
+	Name string
+	ID   int
+	// GRO configures GRO of the receiving end; nil turns it off.
+	GRO *gro.Config
+	// SenderTSO tells that the sending end has TSO on.
+	SenderTSO bool
+	// RPS steers what the receiving end gets to other cores; nil does not.
+	RPS *rps.Queue
+}
+
+// Veth is one direction of a veth pair. By its NAPI go frames only if the receiving end
+// has GRO on and the sending end TSO off, as of others there would be nothing to merge
+// (veth_skb_is_eligible_for_gro, since v5.13); all others take the backlog.
+type Veth struct {
+	cfg    VethConfig
+	host   driver.Host
+	napi   *softirq.NAPI // nil where frames take the backlog
+	ring   model.SKBList
+	masked bool // rx_notify_masked: the NAPI is scheduled already
+	stats  VethStats
+}
+
+// VethStats are the counters of one direction.
+type VethStats struct {
+	// Frames and Bytes count what was sent, Full what found the ring full.
+	Frames, Bytes, Full int64
+}
+
+// NewVeth makes one direction of a pair.
+func NewVeth(cfg VethConfig, host driver.Host) *Veth {
+	d := &Veth{cfg: cfg, host: host}
+	if cfg.GRO != nil && !cfg.SenderTSO {
+		d.napi = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: cfg.ID, GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.poll})
+	}
+	return d
+}
+
+// Stats returns the counters.
+func (d *Veth) Stats() VethStats { return d.stats }
+
+// Xmit is veth_xmit with veth_forward_skb on core c, where softirqs are off. The skb is
+// that of the sender, whose copy and allocation are charged here.
+func (d *Veth) Xmit(c *cpu.Core, f *model.Frame) {
+	d.forward(c, build(c, &d.host, d.cfg.Name, f))
+}
+
+// Release is Xmit for a frame whose sender paid for it before a queueing discipline
+// kept it.
+func (d *Veth) Release(c *cpu.Core, f *model.Frame) {
+	d.forward(c, wrap(c, &d.host, d.cfg.Name, f))
+}
+
+func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
+	d.stats.Frames++
+	d.stats.Bytes += int64(s.Frame.Len)
+	c.Spend(model.StageVethXmit)
+	sd := d.host.Softnets[c.ID]
+	if d.napi == nil {
+		sd.NetifRx(d.cfg.RPS, s)
+		return
+	}
+	c.Look()
+	if d.ring.Len() == vethRingSize {
+		d.stats.Full++
+		drop(c, &d.host, s, model.DropFullRing)
+		return
+	}
+	d.ring.PushBack(s)
+	if !d.masked {
+		d.masked = true
+		sd.NAPISchedule(d.napi)
+	}
+}
+
+// poll is veth_poll: it takes frames off the ring. The senders' notifications are on
+// again before the last look at the ring, so that no frame is forgotten.
+func (d *Veth) poll(budget int) (work int) {
+	c := d.napi.Core()
+	for work < budget {
+		c.Look()
+		s := d.ring.PopFront()
+		if s == nil {
+			break
+		}
+		work++
+		d.napi.GROReceive(s)
+	}
+	if work < budget && d.napi.CompleteDone(work) {
+		c.Look()
+		d.masked = d.ring.Len() > 0
+		if d.masked {
+			d.host.Softnets[c.ID].NAPISchedule(d.napi)
+		}
+	}
+	return work
+}
