@@ -148,6 +148,10 @@ func (b *bench) buildKernel() error {
 	s.Kernel.Behaviours, s.Kernel.PreemptRT = b.behaviours, b.rec.Kernel.RT
 	s.Sysctl.NetdevBudget = b.sysctl("net.core.netdev_budget", 300)
 	s.Sysctl.GRONormalBatch = b.sysctl("net.core.gro_normal_batch", 8)
+	s.Sysctl.NetdevMaxBacklog = b.sysctl("net.core.netdev_max_backlog", 1000)
+	s.Sysctl.DevWeight = b.sysctl("net.core.dev_weight", 64)
+	s.Sysctl.DevWeightRXBias = b.sysctl("net.core.dev_weight_rx_bias", 1)
+	s.Sysctl.FlowLimitTableLen = b.sysctl("net.core.flow_limit_table_len", 4096)
 	cfg := scenarios.KernelConfig(s)
 	cfg.NetdevBudgetUsecs = sim.Time(b.sysctl("net.core.netdev_budget_usecs", 0)) * sim.Microsecond
 	if err := errors.Join(cfg.Validate()...); err != nil {
