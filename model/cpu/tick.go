@@ -239,6 +239,13 @@ func (c *Core) NewHRTimer(fn func(*Core)) *HRTimer {
 	return &HRTimer{core: c, fn: fn, id: c.m.nextHRTimer}
 }
 
+// InHardirq makes the timer one that expires in hardirq context on PREEMPT_RT as well
+// (HRTIMER_MODE_HARD), as the tick does. It returns the timer.
+func (t *HRTimer) InHardirq() *HRTimer {
+	t.hard = true
+	return t
+}
+
 // Core returns the core in whose timer interrupt the timer expires.
 func (t *HRTimer) Core() *Core { return t.core }
 

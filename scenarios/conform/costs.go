@@ -36,6 +36,7 @@ type kernelCosts struct {
 type deviceCosts struct {
 	Model  string           `yaml:"model"`
 	Kernel string           `yaml:"kernel"`
+	RT     bool             `yaml:"rt"`
 	From   string           `yaml:"from"`
 	Costs  map[string]int64 `yaml:"costs"`
 }
@@ -66,7 +67,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 		return p, err
 	}
 	for _, d := range file.Devices {
-		if d.Model == r.NIC.Model && d.Kernel == r.Kernel.Preset {
+		if d.Model == r.NIC.Model && d.Kernel == r.Kernel.Preset && (!d.RT || r.Kernel.RT) {
 			p.from = append(p.from, d.From)
 			if err := p.set(d.Costs); err != nil {
 				return p, err

@@ -42,7 +42,7 @@ func (b *bench) buildNoise() error {
 		}
 		b.softnets[0].OpenSoftirq(v.vec, n.handler(v.vec, jobs))
 	}
-	n.timer = b.machine.Cores[0].NewHRTimer(func(*cpu.Core) { n.tick() })
+	n.timer = b.machine.Cores[0].NewHRTimer(func(*cpu.Core) { n.tick() }).InHardirq()
 	for _, t := range b.in.Tick.Ticks {
 		if t.At-tickToRaise >= b.start {
 			n.ticks = append(n.ticks, t)
