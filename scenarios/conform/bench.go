@@ -236,7 +236,8 @@ func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Hos
 
 func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 	cfg := guest.Config{
-		Name: dev.Name, RXCsum: dev.Features["rx-checksumming"],
+		FreshSKB: b.prices.freshSKB,
+		Name:     dev.Name, RXCsum: dev.Features["rx-checksumming"],
 		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci",
 	}
 	for _, q := range b.rec.IRQs {

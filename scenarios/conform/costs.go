@@ -23,11 +23,12 @@ type costsFile struct {
 }
 
 type kernelCosts struct {
-	From    string           `yaml:"from"`
-	Event   int64            `yaml:"event"`
-	IPError int64            `yaml:"ip_error"`
-	Costs   map[string]int64 `yaml:"costs"`
-	Pktgen  struct {
+	From     string           `yaml:"from"`
+	Event    int64            `yaml:"event"`
+	IPError  int64            `yaml:"ip_error"`
+	FreshSKB int64            `yaml:"fresh_skb"`
+	Costs    map[string]int64 `yaml:"costs"`
+	Pktgen   struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
 	} `yaml:"pktgen"`
@@ -45,6 +46,7 @@ type deviceCosts struct {
 type prices struct {
 	stages        model.Costs
 	event         sim.Time
+	freshSKB      sim.Time
 	ipError       sim.Time // ip_error, beyond what IP costs anyway
 	prepare, look sim.Time
 	from          []string // recordings that the figures come from
@@ -60,7 +62,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	if !ok {
 		return p, fmt.Errorf("no costs are known for kernel %s, only for %v", r.Kernel.Preset, slices.Sorted(maps.Keys(file.Kernels)))
 	}
-	p.event, p.ipError = ns(k.Event), ns(k.IPError)
+	p.event, p.ipError, p.freshSKB = ns(k.Event), ns(k.IPError), ns(k.FreshSKB)
 	p.prepare, p.look = ns(k.Pktgen.Prepare), ns(k.Pktgen.Look)
 	p.from = []string{k.From}
 	if err := p.set(k.Costs); err != nil {

@@ -20,6 +20,9 @@ type Config struct {
 	// the interface.
 	GROFlushTimeout sim.Time
 	DeferHardIRQs   int
+	// FreshSKB is what an skb costs more whose memory comes from the page allocator, and not
+	// from the slab that freed ones went back to.
+	FreshSKB sim.Time
 	// RXIRQ and TXIRQ are the Linux interrupt numbers. E1000 has RXIRQ only.
 	RXIRQ, TXIRQ int
 	// CPU is the core that takes the interrupts.
