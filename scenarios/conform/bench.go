@@ -94,6 +94,9 @@ func (b *bench) inputs() (err error) {
 		}
 		first = b.runs[0].start
 	}
+	if streams(b.rec) {
+		first = firstFrame(b.in)
+	}
 	b.start = max(first-lead, 0)
 	return nil
 }
@@ -276,6 +279,9 @@ const flow model.FlowID = 0
 // buildReader makes the process that receives. Its buffer of 16 MB is doubled by the
 // kernel; it never fills.
 func (b *bench) buildReader() error {
+	if streams(b.rec) {
+		return b.buildStreams()
+	}
 	if b.rec.Receiver.Role == "" { // the address that is sent to is nobody's
 		b.stack.Bind(flow, notHere{&b.env, b.prices.ipError})
 		return nil
@@ -314,6 +320,9 @@ func (n notHere) Receive(c *cpu.Core, s *model.SKB) {
 const udpPayload = 18
 
 func (b *bench) buildSender() error {
+	if streams(b.rec) {
+		return nil
+	}
 	if len(b.runs) == 0 {
 		return fmt.Errorf("a sender of kind %q cannot be simulated yet", b.rec.Sender.Role)
 	}
