@@ -35,11 +35,24 @@ type kernelCosts struct {
 }
 
 type deviceCosts struct {
-	Model  string           `yaml:"model"`
+	Model  string           `yaml:"model"` // of a NIC, or one of the parts that parts returns
 	Kernel string           `yaml:"kernel"`
 	RT     bool             `yaml:"rt"`
 	From   string           `yaml:"from"`
 	Costs  map[string]int64 `yaml:"costs"`
+	// Send is a process's own work for each frame that it sends, Dequeue that of a queueing
+	// discipline.
+	Send    int64 `yaml:"send"`
+	Dequeue int64 `yaml:"dequeue"`
+}
+
+// parts returns which parts a recorded machine has that not every machine has.
+func parts(r *recording.Recording) []string {
+	all := []string{r.NIC.Model}
+	if r.Topology == "veth" || slices.ContainsFunc(r.Devices, func(d recording.Device) bool { return steering(&d) != nil }) {
+		all = append(all, "backlog")
+	}
+	return append(all, r.Topology, r.Sender.Role)
 }
 
 // prices are what everything costs on one recorded machine.
@@ -49,6 +62,7 @@ type prices struct {
 	freshSKB      sim.Time
 	ipError       sim.Time // ip_error, beyond what IP costs anyway
 	prepare, look sim.Time
+	send, dequeue sim.Time
 	from          []string // recordings that the figures come from
 }
 
@@ -69,8 +83,9 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 		return p, err
 	}
 	for _, d := range file.Devices {
-		if d.Model == r.NIC.Model && d.Kernel == r.Kernel.Preset && (!d.RT || r.Kernel.RT) {
+		if d.Kernel == r.Kernel.Preset && slices.Contains(parts(r), d.Model) && (!d.RT || r.Kernel.RT) {
 			p.from = append(p.from, d.From)
+			p.send, p.dequeue = max(p.send, ns(d.Send)), max(p.dequeue, ns(d.Dequeue))
 			if err := p.set(d.Costs); err != nil {
 				return p, err
 			}
