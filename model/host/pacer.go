@@ -14,8 +14,9 @@ type PacerConfig struct {
 	Count, Burst int
 	// Gap is the time between the starts of two bursts; 0 sends them back to back.
 	Gap sim.Time
-	// Prepare is the program's own work before each frame.
-	Prepare sim.Time
+	// Prepare is the program's own work before each frame, First what the first one costs
+	// more.
+	Prepare, First sim.Time
 }
 
 // Pacer is a program that sends bursts of frames at fixed instants: it sleeps until the
@@ -25,7 +26,8 @@ func Pacer(cfg PacerConfig, send func(*cpu.Core)) func(*cpu.Task) {
 	return func(t *cpu.Task) {
 		c := t.Core()
 		t.SleepUntil(cfg.Start)
-		next := c.Now()
+		next := cfg.Start
+		c.Work(cfg.First)
 		for sent := 0; sent < cfg.Count; {
 			if cfg.Gap > 0 && sent > 0 {
 				next += cfg.Gap

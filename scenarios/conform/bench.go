@@ -45,6 +45,7 @@ type bench struct {
 	start  int64 // ns of the trace at which simulated time begins
 
 	firstSend int64 // ns of the trace: the first sign of what a process sends
+	sender    int   // the process's PID in the recording
 
 	behaviours map[string]string
 
@@ -99,8 +100,8 @@ func (b *bench) inputs() (err error) {
 			return err
 		}
 		first = b.runs[0].start
-	} else if at, ok := firstSign(b.rec); ok {
-		first, b.firstSend = at, at
+	} else if e := firstSign(b.rec); e != nil {
+		first, b.firstSend, b.sender = e.At, e.At, e.PID
 	}
 	b.start = max(first-lead, 0)
 	return nil

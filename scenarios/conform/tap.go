@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"napisim/model/cpu"
-	"napisim/model/host"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
 	"napisim/scenarios/spec"
@@ -38,16 +37,4 @@ const tapID = 0x2001
 func (b *bench) buildTapWriter() {
 	seg := segment()
 	b.startSender(func(c *cpu.Core) { b.tap.Write(c, &seg.Frame, false) })
-}
-
-// startSender makes a process that sends by the clock.
-func (b *bench) startSender(send func(*cpu.Core)) {
-	cfg := host.PacerConfig{
-		Start: b.at(b.firstSend + b.shift), Count: b.rec.Offered, Burst: max(b.rec.Rate.Burst, 1),
-		Gap: ns(b.rec.Rate.Every), Prepare: b.prices.send,
-	}
-	if b.rec.Rate.Every == 0 {
-		cfg.Burst = cfg.Count
-	}
-	b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{Sleeper: true}, host.Pacer(cfg, send)).WakeFromDevice()
 }

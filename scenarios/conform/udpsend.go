@@ -3,7 +3,9 @@ package conform
 import (
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/ftrace"
 )
 
 // buildUDPSender makes the process that sends datagrams, one a call.
@@ -21,9 +23,50 @@ func (b *bench) buildUDPSender() {
 	})
 }
 
-// firstSign returns the instant of the first event that tells of a frame: the interrupt
+// startSender makes a process that sends by the clock. When its next bursts are due tells
+// the timer that woke it for the second one; its first frame comes later than that by what
+// has to be done once.
+func (b *bench) startSender(send func(*cpu.Core)) {
+	first := b.firstSend + b.shift
+	cfg := host.PacerConfig{
+		Count: b.rec.Offered, Burst: max(b.rec.Rate.Burst, 1), Gap: ns(b.rec.Rate.Every), Prepare: b.prices.send,
+	}
+	if cfg.Gap == 0 {
+		cfg.Burst = cfg.Count
+	}
+	start := first
+	if due, ok := b.secondBurst(); ok {
+		start = min(due-b.rec.Rate.Every, first)
+	}
+	cfg.Start, cfg.First = b.at(start), ns(first-start)
+	b.machine.NewTask(b.machine.Cores[0], "nt", cpu.TaskConfig{Sleeper: true}, host.Pacer(cfg, send)).WakeFromDevice()
+}
+
+// secondBurst returns when the second burst was due. All are at the same distance, so
+// the timer that was least late tells.
+func (b *bench) secondBurst() (at int64, ok bool) {
+	gap := b.rec.Rate.Every
+	if gap == 0 {
+		return 0, false
+	}
+	for _, t := range b.in.Timers {
+		switch {
+		case t.At <= b.firstSend || t.Woke != b.sender:
+		case !ok:
+			at, ok = t.At, true
+		default:
+			at -= max(gap/2-(t.At-at+gap/2)%gap, 0)
+		}
+	}
+	return at - timerToWakeup, ok
+}
+
+// timerToWakeup is how long after it is due a timer wakes a task.
+const timerToWakeup = 1100
+
+// firstSign returns the first event that tells of a frame, nil if none does: the interrupt
 // of a device, the raise for it, or that it was received.
-func firstSign(r *recording.Recording) (at int64, ok bool) {
+func firstSign(r *recording.Recording) *ftrace.Event {
 	for i := range r.Events {
 		e := &r.Events[i]
 		switch e.Name {
@@ -43,7 +86,7 @@ func firstSign(r *recording.Recording) (at int64, ok bool) {
 		default:
 			continue
 		}
-		return e.At, true
+		return e
 	}
-	return 0, false
+	return nil
 }
