@@ -282,7 +282,7 @@ func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 
 // gro returns GRO of a device as the kernel's version has it, nil where it is off.
 func (b *bench) gro(dev *recording.Device) (*gro.Config, error) {
-	if !dev.Features["generic-receive-offload"] {
+	if !dev.Features[groFeature] {
 		return nil, nil
 	}
 	g, err := gro.ForVersion(b.behaviours[spec.GROTable], b.behaviours[spec.UDPGRO])

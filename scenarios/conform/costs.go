@@ -48,11 +48,15 @@ type deviceCosts struct {
 
 // parts returns which parts a recorded machine has that not every machine has.
 func parts(r *recording.Recording) []string {
-	all := []string{r.NIC.Model}
-	if r.Topology == "veth" || slices.ContainsFunc(r.Devices, func(d recording.Device) bool { return steering(&d) != nil }) {
+	all := []string{r.NIC.Model, r.Topology, r.Sender.Role}
+	steers := slices.ContainsFunc(r.Devices, func(d recording.Device) bool { return steering(&d) != nil })
+	if steers {
+		all = append(all, "rps")
+	}
+	if steers || r.Topology == "veth" {
 		all = append(all, "backlog")
 	}
-	return append(all, r.Topology, r.Sender.Role)
+	return all
 }
 
 // prices are what everything costs on one recorded machine.
@@ -113,6 +117,9 @@ const probeCost = 850 * sim.Nanosecond
 // traced adds what the recording traced at places where the model has no event.
 func (p *prices) traced(r *recording.Recording) {
 	names := traced(r)
+	if r.Topology == "veth" && !vethNAPI(r) && names["process_backlog"] {
+		p.stages[model.StageNAPIPoll] += 2 * probeCost // its start and its end
+	}
 	for _, probe := range []struct {
 		event string
 		stage model.Stage

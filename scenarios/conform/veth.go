@@ -6,6 +6,7 @@ import (
 	"napisim/model/cpu"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
+	"napisim/scenarios/recording"
 	"napisim/scenarios/recording/input"
 	"napisim/softirq"
 )
@@ -23,9 +24,19 @@ func (b *bench) buildVeth(h driver.Host) error {
 	}
 	b.veth = virtual.NewVeth(virtual.VethConfig{
 		Name: rx.Name, Peer: tx.Name, ID: vethID, GRO: table,
-		SenderTSO: tx.Features["tcp-segmentation-offload"], RPS: steering(rx),
+		SenderTSO: tx.Features[tso], RPS: steering(rx),
 	}, h)
 	return nil
+}
+
+const (
+	groFeature = "generic-receive-offload"
+	tso        = "tcp-segmentation-offload"
+)
+
+// vethNAPI reports whether the packets of a veth pair go by its NAPI, not by the backlog.
+func vethNAPI(r *recording.Recording) bool {
+	return len(r.Devices) == 2 && r.Devices[1].Features[groFeature] && !r.Devices[0].Features[tso]
 }
 
 // vethID is the id of the receiving end's NAPI. What it is in a recording is not told.
@@ -48,9 +59,6 @@ func (b *bench) buildNetem() {
 	n.arm()
 }
 
-// watchdogToRaise is how long after its interrupt the watchdog raises NET_TX.
-const watchdogToRaise = 1000
-
 func (n *netem) arm() {
 	if len(n.slots) == 0 {
 		return
@@ -59,7 +67,7 @@ func (n *netem) arm() {
 	if at == 0 {
 		at = n.slots[0].Entry
 	}
-	n.timer.Start(n.at(at - watchdogToRaise))
+	n.timer.Start(n.at(at + n.shift))
 }
 
 // netTXAction is net_tx_action with the dequeue function of netem.

@@ -118,6 +118,7 @@ func (d *Veth) poll(budget int) (work int) {
 			break
 		}
 		work++
+		c.Spend(model.StageRXDescriptor)
 		d.napi.GROReceive(s)
 	}
 	if work < budget && d.napi.CompleteDone(work) {
