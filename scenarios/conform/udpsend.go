@@ -84,6 +84,10 @@ func firstSign(r *recording.Recording) *ftrace.Event {
 			if dev, _ := e.Field("dev"); dev != r.RxDevice() {
 				continue
 			}
+		case "napisim_dropped": // the same of a trimmed recording
+			if n, _ := e.Int("netif_receive_skb"); n == 0 {
+				continue
+			}
 		default:
 			continue
 		}
