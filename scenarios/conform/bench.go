@@ -12,6 +12,7 @@ import (
 	"napisim/model/host"
 	"napisim/nic/driver"
 	"napisim/nic/driver/guest"
+	"napisim/nic/driver/virtual"
 	"napisim/nic/emulated"
 	"napisim/scenarios"
 	"napisim/scenarios/recording"
@@ -21,6 +22,7 @@ import (
 	"napisim/sim/trace"
 	"napisim/softirq"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 	"napisim/softirq/stack"
 )
 
@@ -42,6 +44,9 @@ type bench struct {
 	shift  int64 // by which senders begin later than their thread
 	start  int64 // ns of the trace at which simulated time begins
 
+	firstSend int64 // ns of the trace: the first sign of what a process sends
+	sender    int   // the process's PID in the recording
+
 	behaviours map[string]string
 
 	eng      *sim.Engine
@@ -50,6 +55,8 @@ type bench struct {
 	stack    *stack.Stack
 	softnets []*softirq.Softnet
 	na, nb   *guest.Netdev
+	veth     *virtual.Veth
+	tap      *virtual.Tun
 	pktgen   map[int]*cpu.Task // by PID in the recording
 	log      *trace.Log
 }
@@ -93,6 +100,8 @@ func (b *bench) inputs() (err error) {
 			return err
 		}
 		first = b.runs[0].start
+	} else if e := firstSign(b.rec); e != nil {
+		first, b.firstSend, b.sender = e.At, e.At, e.PID
 	}
 	if streams(b.rec) {
 		first = firstFrame(b.in)
@@ -177,13 +186,23 @@ func (b *bench) sysctl(name string, otherwise int) int {
 }
 
 func (b *bench) buildDevices() error {
-	if b.rec.Topology != "nic" {
-		return fmt.Errorf("topology %s cannot be simulated yet", b.rec.Topology)
+	softirq.Connect(b.softnets, softirq.Links{Drop: b.env.Drop, RPS: b.rps()})
+	h := driver.Host{Machine: b.machine, Softnets: b.softnets, SKBs: b.env.SKBs, Losses: b.env.Losses}
+	switch b.rec.Topology {
+	case "nic":
+		return b.buildNICs(h)
+	case "veth":
+		return b.buildVeth(h)
+	case "tun":
+		return b.buildTap(h)
 	}
+	return fmt.Errorf("topology %q cannot be simulated", b.rec.Topology)
+}
+
+func (b *bench) buildNICs(h driver.Host) error {
 	if len(b.rec.Devices) != 2 {
 		return fmt.Errorf("%d network devices instead of two", len(b.rec.Devices))
 	}
-	h := driver.Host{Machine: b.machine, Softnets: b.softnets, SKBs: b.env.SKBs, Losses: b.env.Losses}
 	// Lines of the receiver come first: of interrupts that are pending together the guest
 	// takes the one with the higher number.
 	open := make([]func(), 2)
@@ -258,19 +277,36 @@ func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 		cfg.BQLMin = guest.BQLMax // the harness lifts the limits where pktgen sends
 	}
 	cfg.GROFlushTimeout, cfg.DeferHardIRQs = ns(dev.GROFlushTimeout), dev.DeferHardIRQs
-	if !dev.Features["generic-receive-offload"] {
-		return cfg, nil
+	cfg.RPS = steering(dev)
+	var err error
+	cfg.GRO, err = b.gro(dev)
+	return cfg, err
+}
+
+// gro returns GRO of a device as the kernel's version has it, nil where it is off.
+func (b *bench) gro(dev *recording.Device) (*gro.Config, error) {
+	if !dev.Features[groFeature] {
+		return nil, nil
 	}
 	g, err := gro.ForVersion(b.behaviours[spec.GROTable], b.behaviours[spec.UDPGRO])
 	if err != nil {
-		return cfg, err
+		return nil, err
 	}
 	g.Sockets = b.stack
-	if err := g.SetSizes(b.behaviours[spec.GROMaxSize], 0, 0); err != nil {
-		return cfg, err
+	return &g, g.SetSizes(b.behaviours[spec.GROMaxSize], 0, 0)
+}
+
+// steering returns the RPS of a device's first receive queue, nil where it is off.
+func steering(dev *recording.Device) *rps.Queue {
+	if len(dev.RPS) == 0 {
+		return nil
 	}
-	cfg.GRO = &g
-	return cfg, nil
+	return rps.NewQueue(rps.Config{CPUs: dev.RPS[0]})
+}
+
+// rps reports whether a device of the recording steers packets.
+func (b *bench) rps() bool {
+	return slices.ContainsFunc(b.rec.Devices, func(d recording.Device) bool { return steering(&d) != nil })
 }
 
 // flow is the one flow of the recordings.
@@ -323,10 +359,30 @@ func (b *bench) buildSender() error {
 	if streams(b.rec) {
 		return nil
 	}
-	if len(b.runs) == 0 {
-		return fmt.Errorf("a sender of kind %q cannot be simulated yet", b.rec.Sender.Role)
+	role := b.rec.Sender.Role
+	switch {
+	case len(b.runs) > 0:
+		b.buildPktgen()
+	case len(b.in.Slots) > 0 && b.veth != nil:
+		b.buildNetem()
+	case role == "udpsend" && b.tap == nil:
+		b.buildUDPSender()
+	case role == "tunwrite" && b.tap != nil:
+		b.buildTapWriter()
+	default:
+		return fmt.Errorf("a sender of kind %q cannot be simulated yet", role)
 	}
-	seg := &model.Segment{Frame: model.Frame{Flow: flow, Payload: udpPayload, Len: model.UDPFrameLen(udpPayload), Proto: model.UDP}}
+	return nil
+}
+
+// segment is the frame that all senders of datagrams send.
+func segment() *model.Segment {
+	return &model.Segment{Frame: model.Frame{Flow: flow, Hash: 1, Payload: udpPayload, Len: model.UDPFrameLen(udpPayload), Proto: model.UDP}}
+}
+
+// buildPktgen makes the threads of pktgen.
+func (b *bench) buildPktgen() {
+	seg := segment()
 	for _, run := range b.runs {
 		cfg := host.PktgenConfig{
 			Start: b.at(run.start + b.shift), Count: run.count, Burst: run.burst, Delay: run.delay,
@@ -342,7 +398,6 @@ func (b *bench) buildSender() error {
 		}
 		b.pktgen[run.pid] = task
 	}
-	return nil
 }
 
 // wokenBySoftirq reports whether a replayed handler wakes a task.

@@ -14,8 +14,8 @@ import (
 const after = 5_000_000
 
 // simulate runs the machine of a recording and returns what happened. What is recorded of
-// the sender's beginning is its first interrupt, so a first run tells how long before that
-// the sender has to begin.
+// the sender's beginning is its first interrupt, or the first raise where devices have
+// none, so a first run tells how long before that the sender has to begin.
 func simulate(r *recording.Recording, recorded *observe.Observation) (*observe.Observation, *trace.Log, error) {
 	o, log, err := simulateShifted(r, 0)
 	if err != nil {
@@ -28,11 +28,19 @@ func simulate(r *recording.Recording, recorded *observe.Observation) (*observe.O
 	return simulateShifted(r, -late)
 }
 
-// lateness returns how long after the recorded one the first interrupt comes.
+// lateness returns how long after the recorded one the first interrupt comes; without
+// interrupts, the first item.
 func lateness(recorded, simulated *observe.Observation) (late int64, ok bool) {
+	if len(recorded.Items) == 0 {
+		return 0, false
+	}
+	kind := recorded.Items[0].Kind
+	if len(recorded.Stats.DeviceIRQs) > 0 {
+		kind = observe.IRQ
+	}
 	first := func(o *observe.Observation) int64 {
 		for _, i := range o.Items {
-			if i.Kind == observe.IRQ {
+			if i.Kind == kind {
 				return i.At
 			}
 		}

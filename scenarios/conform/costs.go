@@ -35,11 +35,28 @@ type kernelCosts struct {
 }
 
 type deviceCosts struct {
-	Model  string             `yaml:"model"`
+	Model  string             `yaml:"model"` // of a NIC, or one of the parts that parts returns
 	Kernel string             `yaml:"kernel"`
 	RT     bool               `yaml:"rt"`
 	From   string             `yaml:"from"`
 	Costs  map[string]float64 `yaml:"costs"`
+	// Send is a process's own work for each frame that it sends, Dequeue that of a queueing
+	// discipline.
+	Send    int64 `yaml:"send"`
+	Dequeue int64 `yaml:"dequeue"`
+}
+
+// parts returns which parts a recorded machine has that not every machine has.
+func parts(r *recording.Recording) []string {
+	all := []string{r.NIC.Model, r.Topology, r.Sender.Role}
+	steers := slices.ContainsFunc(r.Devices, func(d recording.Device) bool { return steering(&d) != nil })
+	if steers {
+		all = append(all, "rps")
+	}
+	if steers || r.Topology == "veth" {
+		all = append(all, "backlog")
+	}
+	return all
 }
 
 // prices are what everything costs on one recorded machine.
@@ -49,6 +66,7 @@ type prices struct {
 	freshSKB      sim.Time
 	ipError       sim.Time // ip_error, beyond what IP costs anyway
 	prepare, look sim.Time
+	send, dequeue sim.Time
 	from          []string // recordings that the figures come from
 }
 
@@ -69,8 +87,9 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 		return p, err
 	}
 	for _, d := range file.Devices {
-		if d.Model == r.NIC.Model && d.Kernel == r.Kernel.Preset && (!d.RT || r.Kernel.RT) {
+		if d.Kernel == r.Kernel.Preset && slices.Contains(parts(r), d.Model) && (!d.RT || r.Kernel.RT) {
 			p.from = append(p.from, d.From)
+			p.send, p.dequeue = max(p.send, ns(d.Send)), max(p.dequeue, ns(d.Dequeue))
 			if err := p.set(d.Costs); err != nil {
 				return p, err
 			}
@@ -98,6 +117,9 @@ const probeCost = 850 * sim.Nanosecond
 // traced adds what the recording traced at places where the model has no event.
 func (p *prices) traced(r *recording.Recording) {
 	names := traced(r)
+	if r.Topology == "veth" && !vethNAPI(r) && names["process_backlog"] {
+		p.stages[model.StageNAPIPoll] += 2 * probeCost // its start and its end
+	}
 	for _, probe := range []struct {
 		event string
 		stage model.Stage

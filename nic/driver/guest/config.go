@@ -5,6 +5,7 @@ import (
 
 	"napisim/sim"
 	"napisim/softirq/gro"
+	"napisim/softirq/rps"
 )
 
 // Config describes an interface as its driver brings it up.
@@ -23,6 +24,8 @@ type Config struct {
 	// FreshSKB is what an skb costs more whose memory comes from the page allocator, and not
 	// from the slab that freed ones went back to.
 	FreshSKB sim.Time
+	// RPS steers received packets to the backlogs of cores; nil does not.
+	RPS *rps.Queue
 	// RXIRQ and TXIRQ are the Linux interrupt numbers. E1000 has RXIRQ only.
 	RXIRQ, TXIRQ int
 	// CPU is the core that takes the interrupts.

@@ -36,7 +36,7 @@ func NewE1000(cfg Config, host driver.Host, dev *emulated.E1000) *E1000 {
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000Spare) }
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.clean,
+		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.clean,
 		GROFlushTimeout: cfg.GROFlushTimeout, DeferHardIRQs: cfg.DeferHardIRQs,
 	})
 	dev.Connect(d.line(cfg.RXIRQ, named(cfg.RXIRQName, cfg.Name), d.intr))

@@ -30,7 +30,7 @@ func NewE1000E(cfg Config, host driver.Host, dev *emulated.E1000E) *E1000E {
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000eSpare) }
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll,
+		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.poll,
 		GROFlushTimeout: cfg.GROFlushTimeout, DeferHardIRQs: cfg.DeferHardIRQs,
 	})
 	dev.Connect(emulated.VectorTX, d.line(cfg.TXIRQ, named(cfg.TXIRQName, cfg.Name+"-tx-0"), d.intrTX))

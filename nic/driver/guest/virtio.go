@@ -28,7 +28,7 @@ func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 	d.start = d.startXmit1
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
-		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, Poll: d.poll,
+		Name: cfg.Name, ID: napiID(cfg.RXIRQ), GRO: cfg.GRO, RPS: cfg.RPS, Poll: d.poll,
 		GROFlushTimeout: cfg.GROFlushTimeout, DeferHardIRQs: cfg.DeferHardIRQs,
 	})
 	d.txNAPI = softirq.NewNAPI(softirq.NAPIConfig{Name: cfg.Name, ID: napiID(cfg.TXIRQ), TXOnly: true, Poll: d.pollTX})

@@ -4,6 +4,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/nic/driver"
+	"napisim/sim/trace"
 	"napisim/softirq"
 	"napisim/softirq/gro"
 	"napisim/softirq/rps"
@@ -18,6 +19,8 @@ type VethConfig struct {
 	// Name is the name of the receiving end, ID the id of its NAPI.
 	Name string
 	ID   int
+	// Peer is the name of the sending end.
+	Peer string
 	// GRO configures GRO of the receiving end; nil turns it off.
 	GRO *gro.Config
 	// SenderTSO tells that the sending end has TSO on.
@@ -69,6 +72,20 @@ func (d *Veth) Release(c *cpu.Core, f *model.Frame) {
 }
 
 func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
+	id, length := s.ID, s.Frame.Len // the receiver may free s at once
+	d.vethXmit(c, s)
+	if c.Machine().Trace == nil {
+		return
+	}
+	c.Look()
+	if c.Recording() {
+		e := c.Event(trace.NetDevXmit)
+		e.A, e.B, e.S = id, int64(length), d.cfg.Peer
+		c.Emit(e)
+	}
+}
+
+func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB) {
 	d.stats.Frames++
 	d.stats.Bytes += int64(s.Frame.Len)
 	c.Spend(model.StageVethXmit)
@@ -101,6 +118,7 @@ func (d *Veth) poll(budget int) (work int) {
 			break
 		}
 		work++
+		c.Spend(model.StageRXDescriptor)
 		d.napi.GROReceive(s)
 	}
 	if work < budget && d.napi.CompleteDone(work) {
