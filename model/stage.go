@@ -53,6 +53,7 @@ const (
 	StageBacklogEnqueue
 	StageBacklogDequeue
 	StageListReceive
+	StageListSKB
 	StageSublist
 	StageNetifReceive
 	StageIPReceive
@@ -139,6 +140,7 @@ var stageText = [NumStages]struct {
 	StageBacklogEnqueue: {"backlog_enqueue", "enqueue_to_backlog: lock, queue, raise", false},
 	StageBacklogDequeue: {"backlog_dequeue", "process_backlog: taking one skb off the backlog", false},
 	StageListReceive:    {"list_receive", "netif_receive_skb_list_internal, fixed part per list", false},
+	StageListSKB:        {"list_skb", "one packet of a list before the first is handed on: timestamp, list", false},
 	StageSublist:        {"sublist", "one more sublist of a list: another protocol or interface", false},
 	StageNetifReceive:   {"netif_receive", "__netif_receive_skb_core for one skb", false},
 	StageIPReceive:      {"ip_receive", "ip_rcv, routing and local delivery for one skb", false},

@@ -147,7 +147,7 @@ func (n *NAPI) release() bool {
 func (n *NAPI) startTimer(d sim.Time) {
 	sd := n.sd
 	if n.timer == nil {
-		n.timer = sd.core.NewHRTimer(n.watchdog)
+		n.timer = sd.core.NewHRTimer(n.expire)
 	}
 	n.timerSD = sd
 	expires := sd.core.Now() + d
@@ -155,14 +155,20 @@ func (n *NAPI) startTimer(d sim.Time) {
 	n.timer.StartOn(sd.core, expires)
 }
 
-// watchdog is napi_watchdog, in hardirq context on the core that armed the timer: it
-// schedules the NAPI unless somebody owns it. It does not set MISSED. Up to v5.7 it has
+// expire is __run_hrtimer of the NAPI's timer, in hardirq context on the core that armed it.
+func (n *NAPI) expire(c *cpu.Core) {
+	c.Look()
+	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
+	n.watchdog(c)
+	c.Look()
+	n.traceTimer(trace.HRTimerExpireExit, c.Now())
+}
+
+// watchdog is napi_watchdog: it schedules the NAPI unless somebody owns it. It does not set MISSED. Up to v5.7 it has
 // nothing to do when GRO holds nothing. That the application wanted to poll by itself
 // (PREFER_BUSY_POLL, v5.11) is forgotten: it has not come.
 func (n *NAPI) watchdog(c *cpu.Core) {
 	sd := n.timerSD
-	c.Look()
-	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
 	c.Spend(model.StageNAPISchedule)
 	c.Look()
 	if n.state&(stateDisable|stateSched) != 0 {
@@ -177,7 +183,7 @@ func (n *NAPI) watchdog(c *cpu.Core) {
 	sd.napiSchedule(n)
 }
 
-// traceTimer emits hrtimer_start, before the timer is armed, or hrtimer_expire_entry.
+// traceTimer emits hrtimer_start, before the timer is armed, or an event of its expiry.
 func (n *NAPI) traceTimer(p trace.Point, expires sim.Time) {
 	c := n.timerSD.core
 	c.Mix(p, int64(n.ID))

@@ -6,6 +6,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/sim"
 )
 
 // CacheBehaviour is a way of keeping descriptors between their free and their next use.
@@ -57,6 +58,9 @@ type Cache struct {
 	b    *CacheBehaviour
 	n    int // freed ones, or all of the unified cache
 	pre  int // allocated in advance (skb_cache of two_arrays)
+
+	slab     int // free descriptors in the pages that the slab keeps
+	slabPage sim.Time
 
 	deferred model.SKBList
 	groups   int  // skbs on it, those merged into others not counted
@@ -127,6 +131,7 @@ func (k *Cache) freeSlab(n int) {
 	if k == nil {
 		return
 	}
+	k.slab = min(k.slab+n, slabKeeps)
 	k.stats.Frees += int64(n)
 	k.stats.SlabFrees += int64(n)
 	k.core.SpendN(model.StageSlabFree, n)
@@ -139,7 +144,29 @@ func (k *Cache) EndOfNetRX() {
 	}
 }
 
+// A page of the slab of descriptors holds slabObjects of them (256 bytes each). Freed pages
+// stay with the core and its node up to about slabKeeps descriptors: in recordings of
+// bursts of 300 and 1000 frames that many were cheap after all had been freed.
+const (
+	slabObjects = 16
+	slabKeeps   = 9 * slabObjects
+)
+
+// takeSlab takes n descriptors out of the pages of the slab, and new pages where those are
+// empty.
+func (k *Cache) takeSlab(n int) {
+	if k.slabPage == 0 {
+		return
+	}
+	for k.slab < n {
+		k.core.Work(k.slabPage)
+		k.slab += slabObjects
+	}
+	k.slab -= n
+}
+
 func (k *Cache) bulkAlloc(n int) {
+	k.takeSlab(n)
 	k.stats.BulkAllocs += int64(n)
 	k.stats.BulkCalls++
 	k.core.SpendN(model.StageSlabBulkAlloc, n)
@@ -150,6 +177,7 @@ func (k *Cache) bulkFree(n int) {
 		return
 	}
 	k.n -= n
+	k.slab = min(k.slab+n, slabKeeps)
 	k.stats.BulkFrees += int64(n)
 	k.stats.BulkCalls++
 	k.core.SpendN(model.StageSlabBulkFree, n)
@@ -158,6 +186,7 @@ func (k *Cache) bulkFree(n int) {
 // allocSlab is kmem_cache_alloc: up to v5.11 for every skb.
 func allocSlab(k *Cache) {
 	k.stats.SlabAllocs++
+	k.takeSlab(1)
 	k.core.Spend(model.StageSlabAlloc)
 }
 

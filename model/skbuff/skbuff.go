@@ -7,6 +7,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/sim"
 )
 
 // Config is what a kernel version and its sysctls decide.
@@ -15,6 +16,9 @@ type Config struct {
 	Cache, Defer string
 	// DeferMax is net.core.skb_defer_max.
 	DeferMax int
+	// SlabPage is the time that a new page of the slab costs beyond its descriptors; 0 where
+	// allocating one of them says what that costs on average.
+	SlabPage sim.Time
 }
 
 // The values of the skb_defer_free behaviour in the order of history.
@@ -37,6 +41,9 @@ func (c *Config) Validate() []error {
 	}
 	if !slices.Contains(DeferNames(), c.Defer) {
 		faults = append(faults, fmt.Errorf("skb_defer_free: unknown behaviour %q", c.Defer))
+	}
+	if c.SlabPage < 0 {
+		faults = append(faults, fmt.Errorf("slab page: %v is negative", c.SlabPage))
 	}
 	if c.DeferMax < 0 {
 		faults = append(faults, fmt.Errorf("net.core.skb_defer_max: %d is negative", c.DeferMax))
@@ -62,9 +69,18 @@ func New(cfg Config, m *cpu.Machine, skbs *model.SKBPool) *Heads {
 	h := &Heads{cfg: cfg, skbs: skbs}
 	h.cache, _ = findCache(cfg.Cache)
 	for _, c := range m.Cores {
-		h.caches = append(h.caches, &Cache{core: c, b: &h.cache})
+		h.caches = append(h.caches, &Cache{core: c, b: &h.cache, slabPage: cfg.SlabPage})
 	}
 	return h
+}
+
+// Stock puts n descriptors into the cache of a core before a run, and lets its slab owe
+// some to their pages, which others use. It belongs to the construction.
+func (h *Heads) Stock(c *cpu.Core, n, owed int) {
+	k := h.caches[c.ID]
+	k.n += n
+	k.stats.BulkAllocs += int64(n)
+	k.slab -= owed
 }
 
 // On returns the cache of a core.

@@ -10,6 +10,7 @@ import (
 	"napisim/model/cpu"
 	"napisim/model/cpu/fair"
 	"napisim/model/host"
+	"napisim/model/skbuff"
 	"napisim/nic/driver"
 	"napisim/nic/driver/guest"
 	"napisim/nic/driver/virtual"
@@ -55,6 +56,7 @@ type bench struct {
 	stack    *stack.Stack
 	softnets []*softirq.Softnet
 	na, nb   *guest.Netdev
+	memory   *guest.Memory
 	veth     *virtual.Veth
 	tap      *virtual.Tun
 	pktgen   map[int]*cpu.Task // by PID in the recording
@@ -169,11 +171,24 @@ func (b *bench) buildKernel() error {
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err
 	}
+	b.buildMemory()
 	b.stack = stack.New(&b.env)
 	for _, c := range b.machine.Cores {
 		b.softnets = append(b.softnets, softirq.NewSoftnet(c, cfg, b.stack, b.env.SKBs))
+		b.softnets[c.ID].SetHeads(b.env.Heads)
 	}
 	return nil
+}
+
+// buildMemory makes what skbs come from, as the traffic found it.
+func (b *bench) buildMemory() {
+	m := &b.prices.memory
+	heads := skbuff.Config{
+		Cache: b.behaviours[spec.SKBCache], Defer: b.behaviours[spec.SKBDeferFree], DeferMax: 64, SlabPage: ns(m.SlabPage),
+	}
+	b.env.Heads = skbuff.New(heads, b.machine, b.env.SKBs)
+	b.env.Heads.Stock(b.machine.Cores[0], m.Cached, m.Owed)
+	b.memory = &guest.Memory{HeadPage: ns(m.HeadPage), FreePage: ns(m.FreePage), Heads: m.Heads}
 }
 
 // sysctl returns a number of the recording's settings.
@@ -187,7 +202,7 @@ func (b *bench) sysctl(name string, otherwise int) int {
 
 func (b *bench) buildDevices() error {
 	softirq.Connect(b.softnets, softirq.Links{Drop: b.env.Drop, RPS: b.rps()})
-	h := driver.Host{Machine: b.machine, Softnets: b.softnets, SKBs: b.env.SKBs, Losses: b.env.Losses}
+	h := driver.Host{Machine: b.machine, Softnets: b.softnets, SKBs: b.env.SKBs, Losses: b.env.Losses, Heads: b.env.Heads}
 	switch b.rec.Topology {
 	case "nic":
 		return b.buildNICs(h)
@@ -258,8 +273,8 @@ func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Hos
 
 func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 	cfg := guest.Config{
-		FreshSKB: b.prices.freshSKB,
-		Name:     dev.Name, RXCsum: dev.Features["rx-checksumming"],
+		Memory: b.memory,
+		Name:   dev.Name, RXCsum: dev.Features["rx-checksumming"],
 		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci",
 	}
 	for _, q := range b.rec.IRQs {

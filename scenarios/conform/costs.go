@@ -23,15 +23,38 @@ type costsFile struct {
 }
 
 type kernelCosts struct {
-	From     string             `yaml:"from"`
-	Event    int64              `yaml:"event"`
-	IPError  int64              `yaml:"ip_error"`
-	FreshSKB int64              `yaml:"fresh_skb"`
-	Costs    map[string]float64 `yaml:"costs"`
-	Pktgen   struct {
+	From    string             `yaml:"from"`
+	Event   int64              `yaml:"event"`
+	IPError int64              `yaml:"ip_error"`
+	Memory  memoryCosts        `yaml:"memory"`
+	Costs   map[string]float64 `yaml:"costs"`
+	Pktgen  struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
 	} `yaml:"pktgen"`
+}
+
+// memoryCosts are what pages cost: for the heads of small skbs, for their descriptors, and
+// those of receive buffers when they are freed.
+type memoryCosts struct {
+	HeadPage int64 `yaml:"head_page"`
+	SlabPage int64 `yaml:"slab_page"`
+	FreePage int64 `yaml:"free_page"`
+	// Cached and Heads are what the core had in store when the traffic began, Owed is how many
+	// of the first skbs freed leave a page that something else keeps.
+	Cached int `yaml:"cached"`
+	Heads  int `yaml:"heads"`
+	Owed   int `yaml:"owed"`
+}
+
+// override takes over what a device has of its own.
+func (m *memoryCosts) override(own *memoryCosts) {
+	if own.Cached > 0 {
+		m.Cached = own.Cached
+	}
+	if own.Heads > 0 {
+		m.Heads = own.Heads
+	}
 }
 
 type deviceCosts struct {
@@ -40,6 +63,7 @@ type deviceCosts struct {
 	RT     bool               `yaml:"rt"`
 	From   string             `yaml:"from"`
 	Costs  map[string]float64 `yaml:"costs"`
+	Memory memoryCosts        `yaml:"memory"`
 	// Send is a process's own work for each frame that it sends, Dequeue that of a queueing
 	// discipline.
 	Send    int64 `yaml:"send"`
@@ -63,7 +87,7 @@ func parts(r *recording.Recording) []string {
 type prices struct {
 	stages        model.Costs
 	event         sim.Time
-	freshSKB      sim.Time
+	memory        memoryCosts
 	ipError       sim.Time // ip_error, beyond what IP costs anyway
 	prepare, look sim.Time
 	send, dequeue sim.Time
@@ -80,7 +104,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	if !ok {
 		return p, fmt.Errorf("no costs are known for kernel %s, only for %v", r.Kernel.Preset, slices.Sorted(maps.Keys(file.Kernels)))
 	}
-	p.event, p.ipError, p.freshSKB = ns(k.Event), ns(k.IPError), ns(k.FreshSKB)
+	p.event, p.ipError, p.memory = ns(k.Event), ns(k.IPError), k.Memory
 	p.prepare, p.look = ns(k.Pktgen.Prepare), ns(k.Pktgen.Look)
 	p.from = []string{k.From}
 	if err := p.set(k.Costs); err != nil {
@@ -89,6 +113,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	for _, d := range file.Devices {
 		if d.Kernel == r.Kernel.Preset && slices.Contains(parts(r), d.Model) && (!d.RT || r.Kernel.RT) {
 			p.from = append(p.from, d.From)
+			p.memory.override(&d.Memory)
 			p.send, p.dequeue = max(p.send, ns(d.Send)), max(p.dequeue, ns(d.Dequeue))
 			if err := p.set(d.Costs); err != nil {
 				return p, err

@@ -56,6 +56,8 @@ const (
 	HRTimerStart
 	// HRTimerExpireEntry is hrtimer_expire_entry: A timer, S function.
 	HRTimerExpireEntry
+	// HRTimerExpireExit is hrtimer_expire_exit: A timer.
+	HRTimerExpireExit
 	// RxMissed has no counterpart in the kernel, which cannot see it: frames that
 	// found no free descriptor. A queue, B frames, S device.
 	RxMissed

@@ -28,6 +28,7 @@ var points = [numPoints]struct {
 	SchedWaking:         {"sched_waking", wakeup},
 	HRTimerStart:        {"hrtimer_start", timerStart},
 	HRTimerExpireEntry:  {"hrtimer_expire_entry", timerExpire},
+	HRTimerExpireExit:   {"hrtimer_expire_exit", timerExit},
 	RxMissed:            {"rx_missed", missed},
 	Lost:                {"lost", nil},
 }
@@ -129,6 +130,8 @@ func timerExpire(b []byte, e *Event) []byte {
 	b = field(pointer(b, "hrtimer=", e.A), " function=", e.S)
 	return integer(b, " now=", int64(e.At/sim.Nanosecond))
 }
+
+func timerExit(b []byte, e *Event) []byte { return pointer(b, "hrtimer=", e.A) }
 
 // missed follows the shape of the kernel's own lines.
 func missed(b []byte, e *Event) []byte {

@@ -74,6 +74,7 @@ func TestLinesWithoutARecording(t *testing.T) {
 		{Event{Point: NetDevQueue, A: 1, B: 66, S: "eth0"}, "net_dev_queue: dev=eth0 skbaddr=0000000000000001 len=66"},
 		{Event{Point: SchedWaking, A: 7, B: 98, C: 12, S: "app"}, "sched_waking: comm=app pid=7 prio=98 target_cpu=012"},
 		{Event{Point: IRQHandlerExit, A: 9}, "irq_handler_exit: irq=9 ret=unhandled"},
+		{Event{Point: HRTimerExpireExit, A: 0x8d465977}, "hrtimer_expire_exit: hrtimer=000000008d465977"},
 		{Event{Point: SoftirqRaise, A: 10}, "softirq_raise: vec=10 [action=?]"},
 		{Event{Point: RxMissed, A: 2, B: 3, S: "eth0"}, "rx_missed: dev=eth0 queue=2 frames=3"},
 		{

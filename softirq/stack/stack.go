@@ -119,6 +119,7 @@ func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
 		k.count(s)
 	}
 	c.Spend(model.StageListReceive)
+	c.SpendN(model.StageListSKB, list.Len())
 	k.netifReceiveList(c, list)
 }
 

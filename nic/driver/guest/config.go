@@ -21,9 +21,9 @@ type Config struct {
 	// the interface.
 	GROFlushTimeout sim.Time
 	DeferHardIRQs   int
-	// FreshSKB is what an skb costs more whose memory comes from the page allocator, and not
-	// from the slab that freed ones went back to.
-	FreshSKB sim.Time
+	// Memory is where the heads of skbs come from; nil costs nothing. Interfaces of a core
+	// share it.
+	Memory *Memory
 	// RPS steers received packets to the backlogs of cores; nil does not.
 	RPS *rps.Queue
 	// RXIRQ and TXIRQ are the Linux interrupt numbers. E1000 has RXIRQ only.

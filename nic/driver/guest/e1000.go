@@ -31,7 +31,7 @@ type E1000 struct {
 // NewE1000 registers the interface; Open brings it up.
 func NewE1000(cfg Config, host driver.Host, dev *emulated.E1000) *E1000 {
 	d := &E1000{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large = largeTruesize
+	d.large, d.buffer = largeTruesize, largeTruesize
 	d.tail = func(made int64) int64 { return made - 1 } // RDT names the last ready descriptor
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000Spare) }
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
@@ -47,6 +47,7 @@ func NewE1000(cfg Config, host driver.Host, dev *emulated.E1000) *E1000 {
 // a run, after the devices were joined.
 func (d *E1000) Open() {
 	d.open(d.rx.Size() - 1)
+	d.cut(d.rx.Size() - 1)
 	d.bufferless = 1 // the last place has no buffer until the ring has come around
 	d.dev.SetITR(d.itr.interval())
 	d.dev.Unmask(0, e1000Causes)
@@ -72,7 +73,7 @@ func (d *E1000) intr(c *cpu.Core) {
 // enabled if less than the budget was there.
 func (d *E1000) clean(budget int) int {
 	c := d.napi.Core()
-	txDone := d.cleanTX(c, wakeThreshold)
+	txDone := d.cleanTX(c, wakeThreshold, true)
 	work := d.cleanRX(c, budget)
 	if !txDone || work == budget {
 		return budget

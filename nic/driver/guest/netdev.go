@@ -14,9 +14,6 @@ import (
 // what virtio_net copies is shorter, and no frame lies between.
 const copybreak = 256
 
-// fragPage is the size of the pages that receive buffers are cut from.
-const fragPage = 32768
-
 // The truesize of a copied frame in all drivers, as recorded.
 const smallTruesize = 1280
 
@@ -55,11 +52,12 @@ type Netdev struct {
 	// completions are skbs that wait for net_tx_action.
 	completions []heldSKB
 
-	kept        int64 // freed skbs that the slab keeps
-	freed       int64 // skbs ever freed, when last looked
 	slabBuffers int64 // the first buffers come from the slab, not from a page: GRO cannot move them
-	bufferless  int   // large frames whose descriptors have no buffer yet
-	page        *int  // what is left of the page that buffers of large frames are cut from
+	bufferless  int   // descriptors whose buffer an skb has kept
+	buffer      int   // size of a receive buffer in its page
+	page        *int  // what is left of the page that buffers are cut from
+	mergeable   bool  // every frame keeps its buffer, and has a small head
+	slabSKBs    bool  // buffers are skbs already
 	stats       Stats
 }
 
@@ -74,6 +72,9 @@ type Stats struct {
 
 func newNetdev(cfg Config, host driver.Host, port *emulated.Port) *Netdev {
 	d := &Netdev{cfg: cfg, host: host, port: port, rx: port.RX(), tx: port.TX(), itr: newITR(cfg), page: new(int)}
+	if cfg.Memory != nil {
+		d.page = &cfg.Memory.page
+	}
 	d.bql = newBQL(cfg, host.Machine.HZ())
 	d.refs, d.held = make([]reference, d.tx.Size()), make([]heldSKB, d.tx.Size())
 	d.tail = func(made int64) int64 { return made }
@@ -140,26 +141,6 @@ func (d *Netdev) receive(c *cpu.Core, budget int, took func(c *cpu.Core, work in
 	return work
 }
 
-// slabKeeps is how many freed skbs the slab keeps for the next allocations; the pages of
-// others go back to the page allocator. In recordings of bursts of 300 frames about so many
-// are cheap after each pause.
-const slabKeeps = 128
-
-// allocate pays for the memory of an skb where nobody has freed one.
-func (d *Netdev) allocate(c *cpu.Core) {
-	if d.cfg.FreshSKB == 0 {
-		return
-	}
-	freed := d.host.SKBs.Freed()
-	d.kept = min(d.kept+freed-d.freed, slabKeeps)
-	d.freed = freed
-	if d.kept > 0 {
-		d.kept--
-		return
-	}
-	c.Work(d.cfg.FreshSKB)
-}
-
 // receiveOne gives the next frame to GRO in an skb of its own.
 func (d *Netdev) receiveOne(c *cpu.Core) {
 	if c.Machine().Trace != nil {
@@ -169,7 +150,6 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	d.itr.rxPackets++
 	d.itr.rxBytes += int(f.Len)
 	s := d.host.SKBs.Get()
-	d.allocate(c)
 	s.Dev = d.cfg.Name
 	s.Frame = *f
 	s.Segs = 1
@@ -181,12 +161,7 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	}
 	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
-	if f.Len > copybreak { // the skb keeps its buffer
-		d.bufferless++
-		if d.rx.Taken() > d.slabBuffers {
-			s.Pages = 1
-		}
-	}
+	d.memory(c, s)
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
@@ -200,16 +175,10 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	if n <= 0 {
 		return
 	}
-	// What the refill of a small frame costs is mostly its copy's buffer, which is spread.
 	kept := min(n, d.bufferless)
 	d.bufferless -= kept
-	for range kept {
-		if *d.page -= d.large; *d.page < 0 {
-			*d.page = fragPage - d.large
-			c.Spend(model.StagePageSlow)
-		}
-	}
-	c.SpendN(model.StageRefill, n-kept)
+	c.SpendN(model.StagePageSlow, d.cut(kept))
+	c.SpendN(model.StageRefill, n)
 	d.made += int64(n)
 	show := int(d.tail(d.made) - d.shown)
 	if show <= 0 {

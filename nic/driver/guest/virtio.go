@@ -14,6 +14,13 @@ const virtioSpare = 2 + model.MaxSKBFrags
 // virtioTruesize is the truesize of a full frame in a mergeable buffer, as recorded.
 const virtioTruesize = 2816
 
+// virtioBuffer is the size of a mergeable buffer, 21 to a page, and virtioLeft how many the
+// last page of a new queue still gives, as recorded.
+const (
+	virtioBuffer = 1536
+	virtioLeft   = 4
+)
+
 // Virtio is virtio_net (v6.1, and v6.12 with BQL): a NAPI for each direction, and a
 // callback that is disabled while its NAPI is scheduled.
 type Virtio struct {
@@ -24,7 +31,8 @@ type Virtio struct {
 // NewVirtio registers the interface; Open brings it up.
 func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 	d := &Virtio{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large = virtioTruesize
+	d.large, d.buffer, d.mergeable = virtioTruesize, virtioBuffer, true
+	d.page = new(int) // each queue has its own
 	d.start = d.startXmit1
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
@@ -40,7 +48,10 @@ func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 
 // Open fills the receive queue. It belongs to the construction of a run, after the
 // devices were joined.
-func (d *Virtio) Open() { d.open(d.rx.Size()) }
+func (d *Virtio) Open() {
+	d.open(d.rx.Size())
+	*d.page = virtioLeft * virtioBuffer
+}
 
 // recvDone is skb_recv_done, called by vring_interrupt if the queue has used buffers.
 func (d *Virtio) recvDone(c *cpu.Core) {
@@ -88,7 +99,7 @@ func (d *Virtio) napiComplete(c *cpu.Core, n *softirq.NAPI, q *emulated.Virtqueu
 // poll is virtnet_poll: it also frees what the queue beside it has sent.
 func (d *Virtio) poll(budget int) int {
 	c := d.napi.Core()
-	d.freeOld(c, true)
+	d.freeOld(c, true, true)
 	work := d.receive(c, budget, func(*cpu.Core, int) {})
 	if free := d.rx.Size() - int(d.made-d.rx.Taken()); free > min(budget, d.rx.Size())/2 {
 		d.refill(c, free)
@@ -104,19 +115,19 @@ func (d *Virtio) pollTX(int) int {
 	c := d.txNAPI.Core()
 	c.Look()
 	d.dev.TXQueue.DisableCB()
-	d.cleanTX(c, virtioSpare)
+	d.cleanTX(c, virtioSpare, true)
 	d.napiComplete(c, d.txNAPI, &d.dev.TXQueue, d.tx.Reaped(), 0)
 	return 0
 }
 
 // freeOld frees sent frames with callbacks disabled, and then asks for a callback when
 // three quarters of the rest are sent (virtqueue_enable_cb_delayed), if enable is set.
-func (d *Virtio) freeOld(c *cpu.Core, enable bool) {
+func (d *Virtio) freeOld(c *cpu.Core, enable, napi bool) {
 	q := &d.dev.TXQueue
 	for {
 		c.Look()
 		q.DisableCB()
-		d.cleanTX(c, virtioSpare)
+		d.cleanTX(c, virtioSpare, napi)
 		if !enable || d.enableDelayed() {
 			return
 		}
@@ -134,7 +145,7 @@ func (d *Virtio) enableDelayed() bool {
 // startXmit1 is start_xmit: it frees old frames first. With byte queue limits (since
 // v6.11) a frame of a batch does not stop the queue, only the last does.
 func (d *Virtio) startXmit1(c *cpu.Core, p *packet, more bool) bool {
-	d.freeOld(c, !more)
+	d.freeOld(c, !more, false)
 	if !d.post(c, p, virtioSpare) {
 		return false
 	}

@@ -60,12 +60,8 @@ func (q *qdisc) pop() {
 // with its qdisc. It belongs to the construction of a run. Without it nothing raises
 // NET_TX, which is right only where nobody looks at it and only Burst sends.
 func OpenNetTX(sd *softirq.Softnet, devs ...*Netdev) {
-	page := new(int)
 	for _, d := range devs {
 		d.netTX = true
-		if d.txNAPI == nil { // virtio_net has a page for each queue, the others one for each core
-			d.page = page
-		}
 	}
 	sd.OpenSoftirq(softirq.NetTX, func() {
 		for _, d := range devs {
@@ -225,9 +221,9 @@ func (d *Netdev) doorbell(c *cpu.Core) {
 }
 
 // cleanTX frees what was sent, and starts the queue again where that made room
-// (e1000_clean_tx_irq, free_old_xmit). It reports false if all of the ring was freed,
+// (e1000_clean_tx_irq, free_old_xmit). In NAPI context skbs go to the NAPI's cache. It reports false if all of the ring was freed,
 // when there could be more.
-func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
+func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int, napi bool) bool {
 	count, bytes := 0, 0
 	for c.Look(); count < d.tx.Size() && d.tx.Done() > 0; c.Look() {
 		n := min(d.tx.Done(), d.tx.Size()-count)
@@ -238,7 +234,7 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 		for range n {
 			place = d.tx.Reaped() % int64(d.tx.Size())
 			if !c.InHardirq() {
-				d.freeNow(c, place)
+				d.freeNow(c, place, napi)
 			}
 			s := d.tx.Reap()
 			d.itr.txPackets += s.Segments
@@ -267,10 +263,16 @@ func (d *Netdev) lastReference(r reference) bool {
 }
 
 // freeNow is consume_skb of what is at a place of the ring, if nobody else holds it.
-func (d *Netdev) freeNow(c *cpu.Core, place int64) {
-	if h := d.held[place]; h.freed != nil && d.lastReference(d.refs[place]) {
+func (d *Netdev) freeNow(c *cpu.Core, place int64, napi bool) {
+	if !d.lastReference(d.refs[place]) {
+		return
+	}
+	h := d.held[place]
+	if h.freed != nil { // the stream's, from a cache of their own
 		c.SpendN(model.StageSKBFree, 2) // and its page
 		h.freed(c, h.size)
+	} else if napi {
+		d.host.Heads.On(c).FreeN(1)
 	}
 }
 
@@ -295,6 +297,8 @@ func (d *Netdev) freeCompletions(c *cpu.Core) {
 			c.Spend(model.StageSKBFree) // its page
 			c.Look()
 			h.freed(c, h.size)
+		} else {
+			d.host.Heads.On(c).FreeN(1)
 		}
 		c.Look()
 	}
