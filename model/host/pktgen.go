@@ -17,6 +17,8 @@ type PktgenConfig struct {
 	// look at the clock, of which the thread makes many when it waits for less than
 	// SpinLimit.
 	Prepare, Look sim.Time
+	// Once is what the first preparation costs more.
+	Once sim.Time
 }
 
 // SpinLimit is the wait that pktgen spends looking at the clock; it sleeps for longer ones.
@@ -33,6 +35,7 @@ func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int) int) func(*cpu.Task)
 		}
 		c.Look()
 		next, first, ok := c.Now(), true, true
+		c.Work(cfg.Once)
 		for sent := 0; sent < cfg.Count; {
 			if ok {
 				c.Work(cfg.Prepare)

@@ -404,7 +404,7 @@ func (b *bench) buildPktgen() {
 			Prepare: b.prices.prepare, Look: b.prices.look,
 		}
 		if b.wokenBySoftirq(run.pid) {
-			cfg.Start = 0
+			cfg.Start, cfg.Once = 0, ns(max(b.shift, 0))
 		}
 		body := host.Pktgen(cfg, func(c *cpu.Core, n int) int { return b.na.Burst(c, seg, n) })
 		task := b.machine.NewTask(b.machine.Cores[0], "kpktgend_0", cpu.TaskConfig{Sleeper: true}, body)

@@ -272,6 +272,7 @@ func (d *Netdev) freeNow(c *cpu.Core, place int64, napi bool) {
 		c.SpendN(model.StageSKBFree, 2) // and its page
 		h.freed(c, h.size)
 	} else if napi {
+		c.Spend(model.StageSKBFree)
 		d.host.Heads.On(c).FreeN(1)
 	}
 }
