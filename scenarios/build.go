@@ -127,6 +127,7 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
 		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
 		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
+		BusyPoll:         s.Kernel.Behaviours[spec.BusyPoll],
 
 		ForcedThreaded: s.Kernel.ThreadIRQs || s.Kernel.PreemptRT,
 		TimerThread:    s.Kernel.Behaviours[spec.TimerThread] == spec.KTimers,

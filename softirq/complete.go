@@ -20,6 +20,9 @@ func completeUnmasking(n *NAPI, workDone int) bool {
 	if n.state&stateNPSvc != 0 {
 		return true
 	}
+	if n.state&stateInBusyPoll != 0 {
+		return false // no kernel of that time has it: busy_poll is a later one's
+	}
 	n.beginComplete()
 	n.holdOrFlush(workDone)
 	return n.release()
@@ -144,8 +147,10 @@ func (n *NAPI) release() bool {
 
 // startTimer arms the NAPI's timer (napi_struct.timer) on the core that polls it, where
 // it stays (HRTIMER_MODE_REL_PINNED). The caller has looked.
-func (n *NAPI) startTimer(d sim.Time) {
-	sd := n.sd
+func (n *NAPI) startTimer(d sim.Time) { n.startTimerOn(n.sd, d) }
+
+// startTimerOn arms the timer on the core of sd, where it may not have been before.
+func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.watchdog)
 	}

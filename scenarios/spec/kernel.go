@@ -140,6 +140,13 @@ const (
 	AlwaysScheduled  = "always"
 	BusyPollingNAPIs = "busy_poll"
 
+	BusyPoll       = "busy_poll"
+	EachPoll       = "each_poll"
+	OwnedByLoop    = "owned"
+	PreferBusyPoll = "prefer"
+	EpollParams    = "epoll_params"
+	IRQSuspend     = "irq_suspend"
+
 	Ksoftirqd    = "ksoftirqd"
 	Inline       = "inline"
 	DeferAlways  = "defer_always"
