@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"napisim/model/host"
 	"napisim/softirq/rps"
 )
 
@@ -92,7 +93,7 @@ type BusyPollBehaviour struct {
 	Name string
 	// Loop polls a NAPI in the context of a task on the core of the Softnet; the caller has
 	// looked.
-	Loop func(*Softnet, *NAPI, *BusyWait)
+	Loop func(*Softnet, *NAPI, *host.BusyWait)
 }
 
 // busyPolls is the table of busy_poll behaviours.

@@ -5,35 +5,12 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
-	"napisim/sim"
+	"napisim/model/host"
 )
 
 // BusyPollBudget is BUSY_POLL_BUDGET, the most frames of one busy poll unless the
 // application chooses (SO_BUSY_POLL_BUDGET, v5.11).
 const BusyPollBudget = 8
-
-// BusyLoopTime is busy_loop_current_time: the clock of busy loops, whose microseconds
-// last 1024 ns. The caller has looked.
-func BusyLoopTime(c *cpu.Core) int64 { return int64(c.Now()/sim.Nanosecond) >> 10 }
-
-// BusyLoopTimeout reports whether a loop that began at start has lasted longer than usecs
-// by that clock; a loop of no length is over at once (busy_loop_timeout). The caller has
-// looked.
-func BusyLoopTimeout(c *cpu.Core, start, usecs int64) bool {
-	return usecs == 0 || BusyLoopTime(c) > start+usecs
-}
-
-// BusyWait is what a task that polls busily asks for.
-type BusyWait struct {
-	// End is loop_end: whether to stop, with the time at which the loop began. Without it
-	// there is one turn, as for a read that must not block. The caller of End has looked.
-	End func(start int64) bool
-	// Prefer is SO_PREFER_BUSY_POLL or its counterpart of an epoll instance (v5.11, v6.9):
-	// softirqs are to leave the NAPI to the task.
-	Prefer bool
-	// Budget is the most frames of one poll; 0 means BusyPollBudget.
-	Budget int
-}
 
 // BusyPoller is busy polling as the rest of the kernel sees it: it finds NAPIs by their
 // ids (napi_hash) and polls them in the context of tasks.
@@ -62,7 +39,7 @@ func (b *BusyPoller) Add(n *NAPI) {
 // BusyLoop is napi_busy_loop, sk_busy_loop up to v4.11, by a task on core c: it polls the
 // NAPI of that id until w.End says to stop. An id of no NAPI ends it at once. Frames that
 // it polls go up the stack as from any poll.
-func (b *BusyPoller) BusyLoop(c *cpu.Core, id int, w *BusyWait) {
+func (b *BusyPoller) BusyLoop(c *cpu.Core, id int, w *host.BusyWait) {
 	if n := b.byID[id]; n != nil {
 		sd := b.softnets[c.ID]
 		c.Look()
@@ -89,8 +66,8 @@ func (b *BusyPoller) ResumeIRQs(c *cpu.Core, id int) {
 	}
 }
 
-// budget returns the most frames of one poll.
-func (w *BusyWait) budget() int {
+// busyBudget returns the most frames of one poll.
+func busyBudget(w *host.BusyWait) int {
 	if w.Budget == 0 {
 		return BusyPollBudget
 	}
@@ -100,9 +77,9 @@ func (w *BusyWait) budget() int {
 // busyLoopEachPoll: sk_busy_loop up to v4.11 takes the NAPI for one poll at a time. A poll
 // that finds the ring empty completes, so the driver enables its interrupt again and
 // again. A due task switch ends the loop.
-func busyLoopEachPoll(sd *Softnet, n *NAPI, w *BusyWait) {
+func busyLoopEachPoll(sd *Softnet, n *NAPI, w *host.BusyWait) {
 	c := sd.core
-	start := BusyLoopTime(c)
+	start := host.BusyLoopTime(c)
 	for {
 		c.BHDisable()
 		if sd.b.napiSchedulePrep.Prep(n) {
@@ -115,7 +92,7 @@ func busyLoopEachPoll(sd *Softnet, n *NAPI, w *BusyWait) {
 		c.BHEnable()
 		c.Spend(model.StageBusyPollTurn)
 		c.Look()
-		if w.End == nil || w.End(start) || c.NeedResched() {
+		if w.End == nil || w.End(c, start) || c.NeedResched() {
 			return
 		}
 	}
@@ -123,12 +100,12 @@ func busyLoopEachPoll(sd *Softnet, n *NAPI, w *BusyWait) {
 
 // busyLoopOwning: napi_busy_loop since v4.12 keeps the NAPI from turn to turn. It gives it
 // back when a task switch is due, and begins again after the switch.
-func busyLoopOwning(sd *Softnet, n *NAPI, w *BusyWait) {
+func busyLoopOwning(sd *Softnet, n *NAPI, w *host.BusyWait) {
 	c := sd.core
-	start := BusyLoopTime(c)
+	start := host.BusyLoopTime(c)
 	for !sd.busyTurns(n, w, start) {
 		c.CondResched()
-		if w.End(start) {
+		if w.End(c, start) {
 			return
 		}
 	}
@@ -136,7 +113,7 @@ func busyLoopOwning(sd *Softnet, n *NAPI, w *BusyWait) {
 
 // busyTurns is the inner loop of napi_busy_loop, which does not let itself be preempted.
 // It reports whether the task wants no more, or else gives way to another task.
-func (sd *Softnet) busyTurns(n *NAPI, w *BusyWait, start int64) (done bool) {
+func (sd *Softnet) busyTurns(n *NAPI, w *host.BusyWait, start int64) (done bool) {
 	c := sd.core
 	owned := false
 	c.PreemptDisable()
@@ -144,13 +121,13 @@ func (sd *Softnet) busyTurns(n *NAPI, w *BusyWait, start int64) (done bool) {
 		c.BHDisable()
 		owned = owned || sd.takeBusily(n, w.Prefer)
 		if owned {
-			sd.busyPoll(n, w.budget())
+			sd.busyPoll(n, busyBudget(w))
 			sd.busyDeliver(n)
 		}
 		c.BHEnable()
 		c.Spend(model.StageBusyPollTurn)
 		c.Look()
-		done = w.End == nil || w.End(start)
+		done = w.End == nil || w.End(c, start)
 		if done || c.NeedResched() {
 			break
 		}
@@ -205,7 +182,7 @@ func (sd *Softnet) busyDeliver(n *NAPI) {
 // (MISSED) does not matter, for a last poll looks at the ring, whose completion is an
 // ordinary one. With PREFER_BUSY_POLL and interrupt deferral (v5.11) a timer covers the
 // time until the task comes back.
-func (sd *Softnet) busyPollStop(n *NAPI, w *BusyWait) {
+func (sd *Softnet) busyPollStop(n *NAPI, w *host.BusyWait) {
 	c := sd.core
 	c.Look()
 	n.state &^= stateMissed | stateInBusyPoll
@@ -218,7 +195,7 @@ func (sd *Softnet) busyPollStop(n *NAPI, w *BusyWait) {
 			timed = true
 		}
 	}
-	if budget := w.budget(); sd.busyPoll(n, budget) == budget {
+	if budget := busyBudget(w); sd.busyPoll(n, budget) == budget {
 		sd.busyPollLeave(n, timed)
 	}
 	c.BHEnable()

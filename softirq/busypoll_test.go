@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/sim"
 	"napisim/sim/trace"
 )
@@ -48,7 +49,7 @@ func TestFact17BusyPollsAreOfATask(t *testing.T) {
 }
 
 // onOtherCore puts a busy reader on core 1 of a machine whose interrupts go to core 0.
-func onOtherCore(mode sim.Mode, usecs int64, w BusyWait) (*rig, *device) {
+func onOtherCore(mode sim.Mode, usecs int64, w host.BusyWait) (*rig, *device) {
 	s := defaultSetup()
 	s.mode = mode
 	s.machine.Cores = 2
@@ -67,7 +68,7 @@ func TestPreferEndsTheSoftirqsTurn(t *testing.T) {
 	for _, prefer := range []bool{false, true} {
 		var first Stats
 		for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
-			r, d := onOtherCore(mode, 100, BusyWait{Prefer: prefer})
+			r, d := onOtherCore(mode, 100, host.BusyWait{Prefer: prefer})
 			d.napi.groFlushTimeout, d.napi.deferHardIRQs = sim.Millisecond, 100
 			d.arrive(200*sim.Microsecond, 1)
 			r.at(200*sim.Microsecond, 0, func() { d.saturated = true })
@@ -113,7 +114,7 @@ func TestNoBusyPoll(t *testing.T) {
 	r.busy.Add(tx)
 	r.task("reader", cpu.TaskConfig{}, func(task *cpu.Task) {
 		for _, id := range []int{0, 7, 8} {
-			r.busy.BusyLoop(task.Core(), id, &BusyWait{End: func(int64) bool { t.Error("a turn"); return true }})
+			r.busy.BusyLoop(task.Core(), id, &host.BusyWait{End: func(*cpu.Core, int64) bool { t.Error("a turn"); return true }})
 			r.busy.SuspendIRQs(task.Core(), id)
 			r.busy.ResumeIRQs(task.Core(), id)
 		}
@@ -143,7 +144,7 @@ func TestBusyPollsAllocateNothing(t *testing.T) {
 	var before, after runtime.MemStats
 	n := 0
 	r.task("reader", cpu.TaskConfig{}, func(task *cpu.Task) {
-		r.busy.BusyLoop(task.Core(), d.napi.ID, &BusyWait{End: func(int64) bool {
+		r.busy.BusyLoop(task.Core(), d.napi.ID, &host.BusyWait{End: func(*cpu.Core, int64) bool {
 			switch n++; n {
 			case warmUp:
 				runtime.ReadMemStats(&before)

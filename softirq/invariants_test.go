@@ -10,6 +10,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/model/cpu/fair"
+	"napisim/model/host"
 	"napisim/sim"
 	"napisim/softirq/gro"
 )
@@ -35,7 +36,7 @@ type trial struct {
 // busyTrial says how the reader polls before it sleeps.
 type busyTrial struct {
 	usecs    int64
-	wait     BusyWait
+	wait     host.BusyWait
 	suspends bool
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
@@ -172,11 +173,11 @@ func (r *rig) read(t *cpu.Task) {
 
 // busyRead is a reader that polls the first device before it sleeps: a blocking recv with
 // SO_BUSY_POLL of so many microseconds.
-func (r *rig) busyRead(usecs int64, w BusyWait) func(*cpu.Task) {
+func (r *rig) busyRead(usecs int64, w host.BusyWait) func(*cpu.Task) {
 	r.busyReads = true
 	return func(t *cpu.Task) {
 		c := t.Core()
-		w.End = func(start int64) bool { return r.waiting > 0 || BusyLoopTimeout(c, start, usecs) }
+		w.End = func(c *cpu.Core, start int64) bool { return r.waiting > 0 || host.BusyLoopTimeout(c, start, usecs) }
 		for {
 			c.Look()
 			if r.waiting == 0 {

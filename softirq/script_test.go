@@ -14,6 +14,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/model/unit"
 	"napisim/sim"
 	"napisim/sim/trace"
@@ -282,7 +283,7 @@ func (pl *player) task(w []string) {
 		r.reader = r.task("reader", cfg, r.read)
 	case "busyreader", "suspender":
 		r.readCost = d
-		wait := BusyWait{Prefer: w[1] == "suspender" || slices.Contains(w, "prefer")}
+		wait := host.BusyWait{Prefer: w[1] == "suspender" || slices.Contains(w, "prefer")}
 		if b, ok := strings.CutPrefix(w[len(w)-1], "budget="); ok {
 			wait.Budget = must(strconv.Atoi(b))
 		}

@@ -146,6 +146,7 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 	s.env.record(c, &s.rxhash)
 	p := s.dequeue(c)
 	for p == nil {
+		s.busyLoop(c, true)
 		c.Look()
 		if s.queue.Len() == 0 {
 			s.wait.sleep(t)
@@ -159,10 +160,14 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 func (s *UDPSock) TryRecv(t *cpu.Task) (n int, ok bool) {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
-	if p := s.dequeue(c); p != nil {
-		return s.consume(c, p), true
+	p := s.dequeue(c)
+	if p == nil && s.busyLoop(c, false) {
+		p = s.dequeue(c)
 	}
-	return 0, false
+	if p == nil {
+		return 0, false
+	}
+	return s.consume(c, p), true
 }
 
 // TryRead implements Pollable; a datagram is read whole.
