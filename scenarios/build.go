@@ -169,6 +169,7 @@ func (sys *System) buildKernel() error {
 	}
 	sys.stack = k
 	sys.connect()
+	sys.busy = softirq.NewBusyPoller(sys.softnets)
 	return nil
 }
 
@@ -250,6 +251,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 		p.dev = driver.NewGeneric(drvCfg, h, dev).Netdev
 	}
 	sys.ports = append(sys.ports, p)
+	sys.busy.Add(p.dev.NAPI())
 	how := map[spec.Threaded]softirq.Threading{spec.ThreadedEnabled: softirq.Threaded, spec.ThreadedBusyPoll: softirq.ThreadedBusyPoll}[n.NAPI.Threaded]
 	return p.dev.SetThreaded(sys.softnets[n.NAPI.ThreadCPU], how)
 }
@@ -265,6 +267,7 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
 		GROFlushTimeout: sim.Time(n.NAPI.GROFlushTimeout), DeferHardIRQs: n.NAPI.DeferHardIRQs,
+		IRQSuspendTimeout: sim.Time(n.NAPI.IRQSuspendTimeout),
 	}
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
@@ -297,11 +300,12 @@ func (sys *System) groConfig(n spec.NIC) (*gro.Config, error) {
 func (sys *System) buildApps() error {
 	s := sys.scenario
 	sys.readers = map[string]*host.UDPSock{}
+	sys.services = map[string]*host.Service{}
 	sys.epolls = map[string]*host.Epoll{}
 	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
 		switch app.Kind {
-		case spec.AppUDPReader:
+		case spec.AppUDPReader, spec.AppUDPServer:
 			cfg := host.UDPConfig{
 				RcvBuf: sys.udpRcvbuf(app),
 				GRO:    app.UDPGRO && s.Kernel.Behaviours[spec.UDPGRO] != "none",
@@ -311,8 +315,13 @@ func (sys *System) buildApps() error {
 				return err
 			}
 			sock := host.NewUDPSock(&sys.env, cfg)
-			sys.readers[name] = sock
 			sys.udp = append(sys.udp, sock)
+			sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
+			if app.Kind == spec.AppUDPServer {
+				sys.addService(name, app, sock)
+				continue
+			}
+			sys.readers[name] = sock
 			if app.Wait == spec.WaitEpoll {
 				sys.epoll(name, app).Add(sock)
 			} else {
@@ -331,6 +340,9 @@ func (sys *System) buildApps() error {
 func (sys *System) epoll(name string, app spec.App) *host.Epoll {
 	if sys.epolls[name] == nil {
 		ep := host.NewEpoll()
+		if sys.scenario.Kernel.Behaviours[spec.BusyPoll] != spec.EachPoll {
+			ep.SetBusyPoll(sys.busy, sys.epollBusyPoll(app))
+		}
 		sys.epolls[name] = ep
 		sys.start(app, name, host.EventLoop(ep, int(app.ReadSize)))
 	}
@@ -364,9 +376,12 @@ func (sys *System) buildTraffic() error {
 		}
 		p := sys.ports[slices.IndexFunc(sys.ports, func(p *port) bool { return p.name == t.NIC })]
 		var err error
-		if t.Kind == spec.TrafficTCP {
+		switch t.Kind {
+		case spec.TrafficTCP:
 			err = sys.buildTCP(name, t, p)
-		} else {
+		case spec.TrafficRR:
+			err = sys.buildRR(name, t, p)
+		default:
 			err = sys.buildUDP(name, t, p)
 		}
 		if err != nil {
@@ -423,6 +438,7 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 			return err
 		}
 		sock := host.NewTCPSock(&sys.env, sys.machine.Cores[app.CPU], rcv, p.dev.Xmit)
+		sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
 		sys.stack.Bind(flow, sock)
 		sys.tcp = append(sys.tcp, sock)
 		sys.startReader(app, t, i, sock)

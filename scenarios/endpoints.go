@@ -224,3 +224,62 @@ func (sys *System) written() (frames int64) {
 	}
 	return frames
 }
+
+// usecs returns a time in whole microseconds, rounded up: what the kernel is told.
+func usecs(d unit.Duration) int64 {
+	return int64((d + unit.Microsecond - 1) / unit.Microsecond)
+}
+
+// socketBusyPoll returns the busy-polling settings of an app's sockets. With epoll the
+// app's own settings are those of its epoll instance.
+func (sys *System) socketBusyPoll(app spec.App) host.BusyPoll {
+	if app.Wait == spec.WaitEpoll {
+		return host.BusyPoll{Usecs: usecs(sys.scenario.Sysctl.BusyRead)}
+	}
+	return host.BusyPoll{Usecs: usecs(app.BusyPoll), Prefer: app.PreferBusyPoll, Budget: app.BusyPollBudget}
+}
+
+// epollBusyPoll returns the settings of an app's epoll instance.
+func (sys *System) epollBusyPoll(app spec.App) host.BusyPoll {
+	return host.BusyPoll{
+		Usecs: usecs(app.BusyPoll), Prefer: app.PreferBusyPoll, Budget: app.BusyPollBudget,
+		PreferSuffices: sys.scenario.Kernel.Behaviours[spec.BusyPoll] == spec.IRQSuspend,
+	}
+}
+
+// addService makes the task of an app that answers requests.
+func (sys *System) addService(name string, app spec.App, sock *host.UDPSock) {
+	s := host.NewService(sock)
+	sys.services[name] = s
+	if app.Wait == spec.WaitEpoll {
+		sys.epoll(name, app).Add(s)
+	} else {
+		sys.start(app, name, host.Serve(s))
+	}
+}
+
+// buildRR makes the clients of some request and response traffic.
+func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
+	service := sys.services[t.To]
+	jitter := sys.rand("start/" + name)
+	key := traffic.DefaultRSSKey()
+	for range t.Flows {
+		flow := sys.nextFlow
+		sys.nextFlow++
+		cfg := traffic.RequesterConfig{
+			Flow: flow, Hash: key.Hash(traffic.FlowTuple(flow)), IPv6: t.IPv6,
+			Size:  int32(t.Size) - model.EthernetFCS,
+			Think: sim.Time(t.Think), Timeout: sim.Time(t.Timeout),
+		}
+		if err := errors.Join(cfg.Validate()...); err != nil {
+			return err
+		}
+		sys.stack.Bind(flow, service.UDPSock)
+		service.Answer(flow, int32(t.Reply)-model.EthernetFCS, p.dev.Xmit)
+		client := traffic.NewRequester(sys.eng, phasePeers, cfg, p.up)
+		client.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))
+		sys.clients = append(sys.clients, client)
+		p.peers.add(flow, client)
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"napisim/model/host"
 	"napisim/model/link"
 	"napisim/model/tcp"
+	"napisim/model/traffic"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
 	"napisim/scenarios/spec"
@@ -39,7 +40,7 @@ type port struct {
 }
 
 // peers hands what the host sends to the sender that it is meant for.
-type peers struct{ byFlow []*tcp.Sender }
+type peers struct{ byFlow []link.Receiver }
 
 // Deliver implements link.Receiver.
 func (p *peers) Deliver(seg *model.Segment) {
@@ -49,7 +50,7 @@ func (p *peers) Deliver(seg *model.Segment) {
 }
 
 // add connects a flow to its sender.
-func (p *peers) add(flow model.FlowID, s *tcp.Sender) {
+func (p *peers) add(flow model.FlowID, s link.Receiver) {
 	for int(flow) >= len(p.byFlow) {
 		p.byFlow = append(p.byFlow, nil)
 	}
@@ -65,6 +66,7 @@ type System struct {
 	eng      *sim.Engine
 	machine  *cpu.Machine
 	softnets []*softirq.Softnet
+	busy     *softirq.BusyPoller
 	stack    *stack.Stack
 	ports    []*port
 	taps     map[string]*virtual.Tun
@@ -72,10 +74,12 @@ type System struct {
 	qdiscs   map[int]*virtual.Qdiscs // by core
 	env      host.Env
 	readers  map[string]*host.UDPSock // by the name of the app
+	services map[string]*host.Service // by the name of the app
 	epolls   map[string]*host.Epoll   // by the name of the app
 	udp      []*host.UDPSock
 	tcp      []*host.TCPSock
 	senders  []*tcp.Sender
+	clients  []*traffic.Requester
 	nextFlow model.FlowID
 
 	set       metric.Set

@@ -50,6 +50,7 @@ type UDPSock struct {
 	rmem    int           // sk_rmem_alloc
 	deficit int           // forward_deficit: read, but not yet given back to rmem
 	rxhash  uint32        // sk_rxhash: of the last datagram queued
+	from    model.Frame   // the last datagram read
 	stats   UDPStats
 }
 
@@ -188,6 +189,7 @@ func (s *UDPSock) consume(c *cpu.Core, p *model.SKB) int {
 	for _, arrival := range p.Arrivals {
 		s.deliver(c.Now(), arrival)
 	}
+	s.from = p.Frame
 	s.Bytes += int64(n)
 	s.Reads++
 	if !s.rcvbuf.Batch {
