@@ -147,3 +147,37 @@ func TestEpollBusyPoll(t *testing.T) {
 		}
 	}
 }
+
+// A service answers each datagram to the flow that it came from, in recv and in epoll: with the
+// costs of the test, 100 ns of copying an answer of 100 bytes, and out is called with softirqs off.
+func TestServiceAnswers(t *testing.T) {
+	for _, epoll := range []bool{false, true} {
+		r := newRig(onOneCore())
+		s := NewService(NewUDPSock(&r.env, UDPConfig{RcvBuf: 212992}))
+		var sent []model.Segment
+		out := func(c *cpu.Core, seg *model.Segment) {
+			if !c.InInterrupt() {
+				t.Error("softirqs are on")
+			}
+			sent = append(sent, *seg)
+		}
+		s.Answer(datagram(0, 1).Flow, 142, out)
+		r.datagrams(ms, s.UDPSock, 3, 2304)
+		body := Serve(s)
+		if epoll {
+			ep := NewEpoll()
+			ep.Add(s)
+			body = EventLoop(ep, 0)
+		}
+		r.task(0, body)
+		r.run(t, 2*ms)
+		same(t, "answers", s.Sent(), 3)
+		same(t, "copied bytes: three datagrams of 1000 and answers of 100", r.spent(model.StageCopyByte), 3*1100)
+		same(t, "udp_sendmsg", r.spent(model.StageUDPSend), 3)
+		for _, seg := range sent {
+			if seg.Len != 142 || seg.Payload != 100 || seg.Flow != datagram(0, 1).Flow || seg.Proto != model.UDP {
+				t.Errorf("epoll %v: sent %+v", epoll, seg.Frame)
+			}
+		}
+	}
+}
