@@ -300,26 +300,14 @@ func (sys *System) groConfig(n spec.NIC) (*gro.Config, error) {
 func (sys *System) buildApps() error {
 	s := sys.scenario
 	sys.readers = map[string]*host.UDPSock{}
-	sys.services = map[string]*host.Service{}
 	sys.epolls = map[string]*host.Epoll{}
 	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
 		switch app.Kind {
-		case spec.AppUDPReader, spec.AppUDPServer:
-			cfg := host.UDPConfig{
-				RcvBuf: sys.udpRcvbuf(app),
-				GRO:    app.UDPGRO && s.Kernel.Behaviours[spec.UDPGRO] != "none",
-				Rcvbuf: s.Kernel.Behaviours[spec.UDPRcvbuf], Wakeup: s.Kernel.Behaviours[spec.UDPWakeup],
-			}
-			if err := errors.Join(cfg.Validate()...); err != nil {
+		case spec.AppUDPReader:
+			sock, err := sys.udpSock(app)
+			if err != nil {
 				return err
-			}
-			sock := host.NewUDPSock(&sys.env, cfg)
-			sys.udp = append(sys.udp, sock)
-			sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
-			if app.Kind == spec.AppUDPServer {
-				sys.addService(name, app, sock)
-				continue
 			}
 			sys.readers[name] = sock
 			if app.Wait == spec.WaitEpoll {
@@ -329,11 +317,27 @@ func (sys *System) buildApps() error {
 			}
 		case spec.AppCPUHog:
 			sys.start(app, name, host.Hog)
-		case spec.AppTCPReader: // a task for each connection, made with the traffic
+		case spec.AppTCPReader, spec.AppUDPServer: // a task for each connection or client, made with the traffic
 		case spec.AppTunWriter, spec.AppVhost, spec.AppUDPSender: // made by buildSenders
 		}
 	}
 	return nil
+}
+
+// udpSock makes a UDP socket of an app.
+func (sys *System) udpSock(app spec.App) (*host.UDPSock, error) {
+	k := sys.scenario.Kernel.Behaviours
+	cfg := host.UDPConfig{
+		RcvBuf: sys.udpRcvbuf(app), GRO: app.UDPGRO && k[spec.UDPGRO] != "none",
+		Rcvbuf: k[spec.UDPRcvbuf], Wakeup: k[spec.UDPWakeup],
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return nil, err
+	}
+	sock := host.NewUDPSock(&sys.env, cfg)
+	sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
+	sys.udp = append(sys.udp, sock)
+	return sock, nil
 }
 
 // epoll returns the epoll instance of an app, and makes it and its task first.
@@ -405,9 +409,9 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 // iperf3 do not start at one instant.
 const startJitter = sim.Millisecond
 
-// startReader gives connection i of some traffic its reader: a task, or a place in the
-// epoll instance of the app.
-func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.TCPSock) {
+// startReader gives connection or client i of some traffic its reader: a task with that
+// body, or a place in the epoll instance of the app.
+func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock host.Pollable, body func(*cpu.Task)) {
 	if app.Wait == spec.WaitEpoll {
 		sys.epoll(t.To, app).Add(sock)
 		return
@@ -416,7 +420,7 @@ func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.T
 	if t.Flows > 1 {
 		task = fmt.Sprintf("%s/%d", t.To, i)
 	}
-	sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+	sys.start(app, task, body)
 }
 
 func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
@@ -441,7 +445,7 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 		sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
 		sys.stack.Bind(flow, sock)
 		sys.tcp = append(sys.tcp, sock)
-		sys.startReader(app, t, i, sock)
+		sys.startReader(app, t, i, sock, host.Stream(sock, int(app.ReadSize)))
 
 		snd := tcp.NewSender(sys.eng, phasePeers, sndCfg, p.up)
 		snd.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))

@@ -247,23 +247,13 @@ func (sys *System) epollBusyPoll(app spec.App) host.BusyPoll {
 	}
 }
 
-// addService makes the task of an app that answers requests.
-func (sys *System) addService(name string, app spec.App, sock *host.UDPSock) {
-	s := host.NewService(sock)
-	sys.services[name] = s
-	if app.Wait == spec.WaitEpoll {
-		sys.epoll(name, app).Add(s)
-	} else {
-		sys.start(app, name, host.Serve(s))
-	}
-}
-
-// buildRR makes the clients of some request and response traffic.
+// buildRR makes the clients of some request and response traffic, and for each a socket
+// that answers it.
 func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
-	service := sys.services[t.To]
+	app := sys.scenario.Apps[t.To]
 	jitter := sys.rand("start/" + name)
 	key := traffic.DefaultRSSKey()
-	for range t.Flows {
+	for i := range t.Flows {
 		flow := sys.nextFlow
 		sys.nextFlow++
 		cfg := traffic.RequesterConfig{
@@ -274,8 +264,13 @@ func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
 		if err := errors.Join(cfg.Validate()...); err != nil {
 			return err
 		}
-		sys.stack.Bind(flow, service.UDPSock)
-		service.Answer(flow, int32(t.Reply)-model.EthernetFCS, p.dev.Xmit)
+		sock, err := sys.udpSock(app)
+		if err != nil {
+			return err
+		}
+		sys.stack.Bind(flow, sock)
+		service := host.NewService(sock, int32(t.Reply)-model.EthernetFCS, p.dev.Xmit)
+		sys.startReader(app, t, i, service, host.Serve(service))
 		client := traffic.NewRequester(sys.eng, phasePeers, cfg, p.up)
 		client.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))
 		sys.clients = append(sys.clients, client)

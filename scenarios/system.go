@@ -74,7 +74,6 @@ type System struct {
 	qdiscs   map[int]*virtual.Qdiscs // by core
 	env      host.Env
 	readers  map[string]*host.UDPSock // by the name of the app
-	services map[string]*host.Service // by the name of the app
 	epolls   map[string]*host.Epoll   // by the name of the app
 	udp      []*host.UDPSock
 	tcp      []*host.TCPSock

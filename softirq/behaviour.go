@@ -94,15 +94,18 @@ type BusyPollBehaviour struct {
 	// Loop polls a NAPI in the context of a task on the core of the Softnet; the caller has
 	// looked.
 	Loop func(*Softnet, *NAPI, *host.BusyWait)
+	// FlushDeferred says that each turn frees the skbs that other cores have left to this
+	// one (seen in v6.12).
+	FlushDeferred bool
 }
 
 // busyPolls is the table of busy_poll behaviours.
 var busyPolls = []BusyPollBehaviour{
-	{"each_poll", busyLoopEachPoll},
-	{"owned", busyLoopOwning},
-	{"prefer", busyLoopOwning},
-	{"epoll_params", busyLoopOwning},
-	{"irq_suspend", busyLoopOwning},
+	{"each_poll", busyLoopEachPoll, false},
+	{"owned", busyLoopOwning, false},
+	{"prefer", busyLoopOwning, false},
+	{"epoll_params", busyLoopOwning, true},
+	{"irq_suspend", busyLoopOwning, true},
 }
 
 // KsoftirqdBehaviour says what irq_exit and local_bh_enable do with pending

@@ -124,6 +124,9 @@ func (sd *Softnet) busyTurns(n *NAPI, w *host.BusyWait, start int64) (done bool)
 			sd.busyPoll(n, busyBudget(w))
 			sd.busyDeliver(n)
 		}
+		if sd.b.busyPoll.FlushDeferred {
+			sd.heads.FlushDeferred(c)
+		}
 		c.BHEnable()
 		c.Spend(model.StageBusyPollTurn)
 		c.Look()

@@ -64,27 +64,16 @@ func EventLoop(ep *Epoll, size int) func(*cpu.Task) {
 // Service is a UDP socket whose task answers each datagram with one of a fixed length.
 type Service struct {
 	*UDPSock
-	answers []answer // by flow
-	seg     model.Segment
-	sent    int64
-}
-
-// answer is what goes back to one flow.
-type answer struct {
-	out  Output
 	size int32
+	out  Output
+	seg  model.Segment
+	sent int64
 }
 
-// NewService returns a service that answers nobody yet.
-func NewService(s *UDPSock) *Service { return &Service{UDPSock: s} }
-
-// Answer makes the service answer datagrams of a flow with frames of size bytes, FCS not
-// included, through out. It belongs to the construction of a run.
-func (s *Service) Answer(flow model.FlowID, size int32, out Output) {
-	for int(flow) >= len(s.answers) {
-		s.answers = append(s.answers, answer{})
-	}
-	s.answers[flow] = answer{out: out, size: size}
+// NewService returns a service that answers with frames of size bytes, FCS not included,
+// through out.
+func NewService(s *UDPSock, size int32, out Output) *Service {
+	return &Service{UDPSock: s, size: size, out: out}
 }
 
 // Sent returns how many answers were sent.
@@ -111,17 +100,13 @@ func (s *Service) reply(t *cpu.Task) {
 
 // send is udp_sendmsg down to the driver, to whom the last datagram came from.
 func (s *Service) send(c *cpu.Core) {
-	if int(s.from.Flow) >= len(s.answers) || s.answers[s.from.Flow].out == nil {
-		return
-	}
-	a := &s.answers[s.from.Flow]
 	f := &s.seg.Frame
-	*f = model.Frame{Proto: model.UDP, Flow: s.from.Flow, TTL: 64, IPv6: s.from.IPv6, Len: a.size}
-	f.Payload = a.size - model.EthernetHeader - int32(f.Headers())
+	*f = model.Frame{Proto: model.UDP, Flow: s.from.Flow, TTL: 64, IPv6: s.from.IPv6, Len: s.size}
+	f.Payload = s.size - model.EthernetHeader - int32(f.Headers())
 	c.Spend(model.StageUDPSend)
 	c.SpendN(model.StageCopyByte, int(f.Payload))
 	c.BHDisable()
-	a.out(c, &s.seg)
+	s.out(c, &s.seg)
 	c.BHEnable()
 	s.sent++
 }

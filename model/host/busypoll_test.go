@@ -148,12 +148,11 @@ func TestEpollBusyPoll(t *testing.T) {
 	}
 }
 
-// A service answers each datagram to the flow that it came from, in recv and in epoll: with the
+// A service answers each datagram, to the flow that it came from, in recv and in epoll: with the
 // costs of the test, 100 ns of copying an answer of 100 bytes, and out is called with softirqs off.
 func TestServiceAnswers(t *testing.T) {
 	for _, epoll := range []bool{false, true} {
 		r := newRig(onOneCore())
-		s := NewService(NewUDPSock(&r.env, UDPConfig{RcvBuf: 212992}))
 		var sent []model.Segment
 		out := func(c *cpu.Core, seg *model.Segment) {
 			if !c.InInterrupt() {
@@ -161,7 +160,7 @@ func TestServiceAnswers(t *testing.T) {
 			}
 			sent = append(sent, *seg)
 		}
-		s.Answer(datagram(0, 1).Flow, 142, out)
+		s := NewService(NewUDPSock(&r.env, UDPConfig{RcvBuf: 212992}), 142, out)
 		r.datagrams(ms, s.UDPSock, 3, 2304)
 		body := Serve(s)
 		if epoll {

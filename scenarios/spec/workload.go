@@ -14,7 +14,7 @@ type App struct {
 	Nice int `yaml:"nice" default:"0" min:"-20" max:"19" kernel:"setpriority"`
 	// The size of the buffer that each read call offers.
 	ReadSize unit.Bytes `yaml:"read_size" default:"128KiB" min:"1B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"recv len"`
-	// How the task waits for data: in recv with a task for each connection, or one task in
+	// How the task waits for data: in recv with a task for each connection or client, or one task in
 	// epoll_wait for all of them, which then reads each ready socket until it would block.
 	Wait AppWait `yaml:"wait" default:"recv" for:"tcp-reader,udp-reader,udp-server"`
 	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
