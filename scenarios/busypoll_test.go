@@ -34,7 +34,7 @@ func TestBusyPollSettings(t *testing.T) {
 		{"the list goes up, v5.4.0", rr, []string{"kernel.preset=v5.4.0", poll}, 0.99, 1},
 		{"the list waits", rr, []string{"kernel.behaviours.gro_normal=rfc_2019", poll}, 0.99, 1},
 		{"preferred and deferred, v6.1", rr, with([]string{"kernel.preset=v6.1", poll, "apps.netserver.prefer_busy_poll=on", "apps.netserver.busy_poll_budget=16"}, deferred), 0.99, 1},
-		{"not by epoll, v4.8", rr, with([]string{"kernel.preset=v4.8", none, "sysctl.net.core.busy_poll=0"}, epoll), 0, 0},
+		{"not by epoll, v4.8", rr, with([]string{"kernel.preset=v4.8", poll, "sysctl.net.core.busy_poll=50"}, epoll), 0, 0},
 		{"epoll, params of v6.9", rr, with([]string{"kernel.preset=v6.12", poll}, epoll), 0.99, 1},
 		{"epoll, suspended", rr, with([]string{"kernel.preset=v6.13", poll, "apps.netserver.prefer_busy_poll=on", "nics.eth0.napi.irq_suspend_timeout=1ms", "traffic.rr.flows=8"}, deferred, epoll), 0.5, 1},
 		{"epoll, suspended and idle", rr, with([]string{"kernel.preset=v6.13", none, "apps.netserver.prefer_busy_poll=on", "nics.eth0.napi.irq_suspend_timeout=1ms"}, deferred, epoll), 0, 0.5},

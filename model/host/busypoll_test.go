@@ -30,9 +30,11 @@ func (f *fakePoller) BusyLoop(c *cpu.Core, id int, w *BusyWait) {
 	}
 	f.said = append(f.said, fmt.Sprintf("poll %d x%d prefer %v budget %d", id, turns, w.Prefer, w.Budget))
 }
+
 func (f *fakePoller) SuspendIRQs(_ *cpu.Core, id int) {
 	f.said = append(f.said, fmt.Sprintf("suspend %d", id))
 }
+
 func (f *fakePoller) ResumeIRQs(_ *cpu.Core, id int) {
 	f.said = append(f.said, fmt.Sprintf("resume %d", id))
 }

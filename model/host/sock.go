@@ -180,7 +180,8 @@ func (b *busyState) set(p BusyPoller, cfg BusyPoll, readable func() bool) {
 
 // loop polls NAPI id, once if the caller must not block. It reports whether it did.
 func (b *busyState) loop(c *cpu.Core, id int, block bool) bool {
-	if b.poller == nil || id == 0 || b.cfg.Usecs == 0 && !(b.cfg.PreferSuffices && b.cfg.Prefer) {
+	on := b.cfg.Usecs > 0 || b.cfg.PreferSuffices && b.cfg.Prefer
+	if b.poller == nil || id == 0 || !on {
 		return false
 	}
 	w := &b.once

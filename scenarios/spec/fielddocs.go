@@ -126,7 +126,7 @@ var fieldDocs = map[string]string{
 	"App.CPU":                     "The CPU that the task is bound to.",
 	"App.Nice":                    "The nice value of the task.",
 	"App.ReadSize":                "The size of the buffer that each read call offers.",
-	"App.Wait":                    "How the task waits for data: in recv with a task for each connection, or one task in epoll_wait for all of them, which then reads each ready socket until it would block.",
+	"App.Wait":                    "How the task waits for data: in recv with a task for each connection or client, or one task in epoll_wait for all of them, which then reads each ready socket until it would block.",
 	"App.Rcvbuf":                  "The receive buffer that the task asks for, which also ends its autotuning. 0 leaves the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.",
 	"App.UDPGRO":                  "Whether the task asks for merged datagrams, so that one read may return several.",
 	"App.Device":                  "The interface that the task sends to: a tap device, or for udp-sender a veth pair.",
