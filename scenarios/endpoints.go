@@ -253,6 +253,9 @@ func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
 	app := sys.scenario.Apps[t.To]
 	jitter := sys.rand("start/" + name)
 	key := traffic.DefaultRSSKey()
+	if p.clients == nil {
+		p.clients = traffic.NewRequesters(sys.eng, phasePeers, p.up)
+	}
 	for i := range t.Flows {
 		flow := sys.nextFlow
 		sys.nextFlow++
@@ -271,7 +274,7 @@ func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
 		sys.stack.Bind(flow, sock)
 		service := host.NewService(sock, int32(t.Reply)-model.EthernetFCS, p.dev.Xmit)
 		sys.startReader(app, t, i, service, host.Serve(service))
-		client := traffic.NewRequester(sys.eng, phasePeers, cfg, p.up)
+		client := p.clients.Add(cfg)
 		client.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))
 		sys.clients = append(sys.clients, client)
 		p.peers.add(flow, client)

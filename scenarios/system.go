@@ -37,6 +37,8 @@ type port struct {
 	out   *link.Egress
 	dev   *driver.Netdev
 	peers *peers
+
+	clients *traffic.Requesters
 }
 
 // peers hands what the host sends to the sender that it is meant for.

@@ -154,9 +154,8 @@ func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.watchdog)
 	}
-	n.timerSD = sd
 	expires := sd.core.Now() + d
-	n.traceTimer(trace.HRTimerStart, expires)
+	n.traceTimer(sd.core, trace.HRTimerStart, expires)
 	n.timer.StartOn(sd.core, expires)
 }
 
@@ -165,9 +164,9 @@ func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 // nothing to do when GRO holds nothing. That the application wanted to poll by itself
 // (PREFER_BUSY_POLL, v5.11) is forgotten: it has not come.
 func (n *NAPI) watchdog(c *cpu.Core) {
-	sd := n.timerSD
+	sd := c.Softirqs().(*Softnet) // by now another core may have armed the timer again
 	c.Look()
-	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
+	n.traceTimer(c, trace.HRTimerExpireEntry, c.Now())
 	c.Spend(model.StageNAPISchedule)
 	c.Look()
 	if n.state&(stateDisable|stateSched) != 0 {
@@ -183,8 +182,7 @@ func (n *NAPI) watchdog(c *cpu.Core) {
 }
 
 // traceTimer emits hrtimer_start, before the timer is armed, or hrtimer_expire_entry.
-func (n *NAPI) traceTimer(p trace.Point, expires sim.Time) {
-	c := n.timerSD.core
+func (n *NAPI) traceTimer(c *cpu.Core, p trace.Point, expires sim.Time) {
 	c.Mix(p, int64(n.ID))
 	if !c.Recording() {
 		return

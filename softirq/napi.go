@@ -55,7 +55,6 @@ type NAPI struct {
 
 	deferrals int // napi_struct.defer_hard_irqs_count
 	timer     *cpu.HRTimer
-	timerSD   *Softnet // where the timer was armed last
 	thread    *cpu.Task
 	threadSD  *Softnet // of the thread's core
 	threading Threading

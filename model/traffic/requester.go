@@ -46,12 +46,49 @@ func (c *RequesterConfig) Validate() []error {
 	return faults
 }
 
-// Requester is such a peer.
-type Requester struct {
+// Requesters are the peers at one end of a wire. What several of them send at one instant
+// goes out in the order of their flows.
+type Requesters struct {
 	eng   *sim.Engine
 	phase sim.Phase
-	cfg   RequesterConfig
 	wire  Wire
+	due   []*Requester // who sends at this instant
+}
+
+// NewRequesters returns the far end of a wire, with no peers yet. Their events have the
+// given phase and the one after it.
+func NewRequesters(eng *sim.Engine, phase sim.Phase, wire Wire) *Requesters {
+	return &Requesters{eng: eng, phase: phase, wire: wire}
+}
+
+// send puts the request of r on the wire, at this instant but not before all others that
+// send at it are known.
+func (g *Requesters) send(r *Requester) {
+	if len(g.due) == 0 {
+		g.eng.Schedule(g.eng.Now(), g.phase+1, g, 0)
+	}
+	i := len(g.due)
+	g.due = append(g.due, r)
+	for ; i > 0 && g.due[i-1].cfg.Flow > r.cfg.Flow; i-- {
+		g.due[i] = g.due[i-1]
+	}
+	g.due[i] = r
+}
+
+// Fire sends the requests of this instant.
+func (g *Requesters) Fire(uint64) {
+	for i, r := range g.due {
+		g.due[i] = nil
+		g.wire.Offer(r.frame, g.eng.Now())
+	}
+	g.due = g.due[:0]
+}
+
+// Requester is one of these peers.
+type Requester struct {
+	eng   *sim.Engine
+	group *Requesters
+	cfg   RequesterConfig
 	frame model.Frame
 	sent  sim.Time // the request that is open, its first try
 	open  bool
@@ -69,17 +106,16 @@ type RequesterStats struct {
 	RTT metric.Histogram
 }
 
-// NewRequester returns a peer that does nothing until Start. Its events have the given
-// phase; cfg must be valid.
-func NewRequester(eng *sim.Engine, phase sim.Phase, cfg RequesterConfig, wire Wire) *Requester {
-	r := &Requester{eng: eng, phase: phase, cfg: cfg, wire: wire}
+// Add returns a further peer, which does nothing until Start; cfg must be valid.
+func (g *Requesters) Add(cfg RequesterConfig) *Requester {
+	r := &Requester{eng: g.eng, group: g, cfg: cfg}
 	r.frame = model.Frame{Proto: model.UDP, TTL: 64, IPv6: cfg.IPv6, Flow: cfg.Flow, Hash: cfg.Hash, Len: cfg.Size}
 	r.frame.Payload = cfg.Size - model.EthernetHeader - int32(r.frame.Headers())
 	return r
 }
 
 // Start lets the peer send its first request at an instant.
-func (r *Requester) Start(at sim.Time) { r.event = r.eng.Schedule(at, r.phase, r, 0) }
+func (r *Requester) Start(at sim.Time) { r.event = r.eng.Schedule(at, r.group.phase, r, 0) }
 
 // Stats returns the counters; they keep moving.
 func (r *Requester) Stats() *RequesterStats { return &r.stats }
@@ -96,9 +132,9 @@ func (r *Requester) Fire(uint64) {
 	r.frame.IPID++
 	r.event = 0
 	if r.cfg.Timeout > 0 {
-		r.event = r.eng.Schedule(now+r.cfg.Timeout, r.phase, r, 0)
+		r.event = r.eng.Schedule(now+r.cfg.Timeout, r.group.phase, r, 0)
 	}
-	r.wire.Offer(r.frame, now)
+	r.group.send(r)
 }
 
 // Deliver takes an answer in the engine's context. One that no request waits for is that of
@@ -112,5 +148,5 @@ func (r *Requester) Deliver(*model.Segment) {
 	r.stats.Answers++
 	r.stats.RTT.Add(int64(now - r.sent))
 	r.eng.Cancel(r.event)
-	r.event = r.eng.Schedule(now+r.cfg.Think, r.phase, r, 0)
+	r.event = r.eng.Schedule(now+r.cfg.Think, r.group.phase, r, 0)
 }

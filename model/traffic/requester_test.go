@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"slices"
 	"testing"
 
 	"napisim/model"
@@ -21,7 +22,7 @@ func (e *echo) Offer(f model.Frame, at sim.Time) sim.Time {
 	e.frames = append(e.frames, f)
 	e.at = append(e.at, at)
 	if e.silent--; e.silent < 0 {
-		e.eng.Schedule(at+e.after, 2, e, 0)
+		e.eng.Schedule(at+e.after, 4, e, 0)
 	}
 	return at
 }
@@ -31,7 +32,7 @@ func (e *echo) Fire(uint64) { e.to.Deliver(&model.Segment{}) }
 func playRequester(cfg RequesterConfig, e *echo, until sim.Time) *RequesterStats {
 	e.eng = sim.NewEngine(sim.Lazy)
 	defer e.eng.Close()
-	e.to = NewRequester(e.eng, 1, cfg, e)
+	e.to = NewRequesters(e.eng, 1, e).Add(cfg)
 	e.to.Start(5 * sim.Microsecond)
 	e.eng.Schedule(until, 9, stopAt{e.eng}, 0)
 	e.eng.Run()
@@ -74,6 +75,27 @@ func TestRequesterRetries(t *testing.T) {
 	}
 	if got := s.RTT.Max(); got != int64(50*sim.Microsecond) {
 		t.Errorf("round trip %d ps, want 50 us", got)
+	}
+}
+
+// Requests of one instant leave in the order of their flows, whoever asks first.
+func TestRequestersOfOneInstant(t *testing.T) {
+	for seed := range uint64(20) {
+		e := &echo{silent: 100, eng: sim.NewEngineShuffled(sim.Lazy, seed+1)}
+		g := NewRequesters(e.eng, 1, e)
+		for _, flow := range []model.FlowID{4, 2, 3, 1} {
+			g.Add(RequesterConfig{Flow: flow, Size: 60, Timeout: 10 * sim.Microsecond}).Start(sim.Microsecond)
+		}
+		e.eng.Schedule(12*sim.Microsecond, 9, stopAt{e.eng}, 0)
+		e.eng.Run()
+		e.eng.Close()
+		var flows []model.FlowID
+		for _, f := range e.frames {
+			flows = append(flows, f.Flow)
+		}
+		if !slices.Equal(flows, []model.FlowID{1, 2, 3, 4, 1, 2, 3, 4}) {
+			t.Errorf("seed %d: flows %v", seed, flows)
+		}
 	}
 }
 
