@@ -140,7 +140,7 @@ func (w *window) receivePath() {
 	if w.sys.usesBacklog() {
 		w.rate(rawBacklogPolls, rawRPS)
 	}
-	if w.sys.scenario.BusyPolls() {
+	if w.sys.scenario.BusyPolls() || len(w.sys.clients) > 0 {
 		w.rate(rawBusyPolls)
 		w.count(rawBusyFrames)
 	}
