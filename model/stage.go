@@ -26,6 +26,7 @@ const (
 	StageNetRXTail
 	StageNAPIPoll
 	StageNAPIPollTail
+	StageBusyPollTurn
 	StageRingLook
 	StageRXDescriptor
 	StageDMASync
@@ -113,6 +114,7 @@ var stageText = [NumStages]struct {
 	StageNetRXTail:      {"net_rx_tail", "from the last look at the poll list to the end of the NET_RX vector", false},
 	StageNAPIPoll:       {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},
 	StageNAPIPollTail:   {"napi_poll_tail", "from the driver's return to net_rx_action's next look at its lists", false},
+	StageBusyPollTurn:   {"busy_poll_turn", "one turn of a busy loop without its poll: the clock, the tests for an end, cpu_relax", false},
 	StageRingLook:       {"ring_look", "one look at a descriptor that turns out not to be filled", false},
 	StageRXDescriptor:   {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},
 	StageDMASync:        {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},

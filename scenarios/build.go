@@ -127,6 +127,7 @@ func KernelConfig(s *spec.Scenario) softirq.Config {
 		NAPISchedulePrep: s.Kernel.Behaviours[spec.NAPISchedulePrep],
 		NAPIComplete:     s.Kernel.Behaviours[spec.NAPIComplete],
 		NAPIThreaded:     s.Kernel.Behaviours[spec.NAPIThreaded],
+		BusyPoll:         s.Kernel.Behaviours[spec.BusyPoll],
 
 		ForcedThreaded: s.Kernel.ThreadIRQs || s.Kernel.PreemptRT,
 		TimerThread:    s.Kernel.Behaviours[spec.TimerThread] == spec.KTimers,
@@ -168,6 +169,7 @@ func (sys *System) buildKernel() error {
 	}
 	sys.stack = k
 	sys.connect()
+	sys.busy = softirq.NewBusyPoller(sys.softnets)
 	return nil
 }
 
@@ -249,6 +251,7 @@ func (sys *System) buildPort(i int, name string, n spec.NIC) error {
 		p.dev = driver.NewGeneric(drvCfg, h, dev).Netdev
 	}
 	sys.ports = append(sys.ports, p)
+	sys.busy.Add(p.dev.NAPI())
 	how := map[spec.Threaded]softirq.Threading{spec.ThreadedEnabled: softirq.Threaded, spec.ThreadedBusyPoll: softirq.ThreadedBusyPoll}[n.NAPI.Threaded]
 	return p.dev.SetThreaded(sys.softnets[n.NAPI.ThreadCPU], how)
 }
@@ -264,6 +267,7 @@ func (sys *System) driverConfig(i int, name string, n spec.NIC) (driver.Config, 
 		RXIRQ: firstIRQ + 2*i, TXIRQ: firstIRQ + 2*i + 1,
 		RXCPU: n.IRQ.RX, TXCPU: n.IRQ.TX,
 		GROFlushTimeout: sim.Time(n.NAPI.GROFlushTimeout), DeferHardIRQs: n.NAPI.DeferHardIRQs,
+		IRQSuspendTimeout: sim.Time(n.NAPI.IRQSuspendTimeout),
 	}
 	if n.MTU+model.EthernetHeader > cfg.Buffer {
 		cfg.Buffer = (n.MTU + model.EthernetHeader + 4095) / 4096 * 4096
@@ -301,17 +305,11 @@ func (sys *System) buildApps() error {
 		app := s.Apps[name]
 		switch app.Kind {
 		case spec.AppUDPReader:
-			cfg := host.UDPConfig{
-				RcvBuf: sys.udpRcvbuf(app),
-				GRO:    app.UDPGRO && s.Kernel.Behaviours[spec.UDPGRO] != "none",
-				Rcvbuf: s.Kernel.Behaviours[spec.UDPRcvbuf], Wakeup: s.Kernel.Behaviours[spec.UDPWakeup],
-			}
-			if err := errors.Join(cfg.Validate()...); err != nil {
+			sock, err := sys.udpSock(app)
+			if err != nil {
 				return err
 			}
-			sock := host.NewUDPSock(&sys.env, cfg)
 			sys.readers[name] = sock
-			sys.udp = append(sys.udp, sock)
 			if app.Wait == spec.WaitEpoll {
 				sys.epoll(name, app).Add(sock)
 			} else {
@@ -319,17 +317,36 @@ func (sys *System) buildApps() error {
 			}
 		case spec.AppCPUHog:
 			sys.start(app, name, host.Hog)
-		case spec.AppTCPReader: // a task for each connection, made with the traffic
+		case spec.AppTCPReader, spec.AppUDPServer: // a task for each connection or client, made with the traffic
 		case spec.AppTunWriter, spec.AppVhost, spec.AppUDPSender: // made by buildSenders
 		}
 	}
 	return nil
 }
 
+// udpSock makes a UDP socket of an app.
+func (sys *System) udpSock(app spec.App) (*host.UDPSock, error) {
+	k := sys.scenario.Kernel.Behaviours
+	cfg := host.UDPConfig{
+		RcvBuf: sys.udpRcvbuf(app), GRO: app.UDPGRO && k[spec.UDPGRO] != "none",
+		Rcvbuf: k[spec.UDPRcvbuf], Wakeup: k[spec.UDPWakeup],
+	}
+	if err := errors.Join(cfg.Validate()...); err != nil {
+		return nil, err
+	}
+	sock := host.NewUDPSock(&sys.env, cfg)
+	sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
+	sys.udp = append(sys.udp, sock)
+	return sock, nil
+}
+
 // epoll returns the epoll instance of an app, and makes it and its task first.
 func (sys *System) epoll(name string, app spec.App) *host.Epoll {
 	if sys.epolls[name] == nil {
 		ep := host.NewEpoll()
+		if sys.scenario.Kernel.Behaviours[spec.BusyPoll] != spec.EachPoll {
+			ep.SetBusyPoll(sys.busy, sys.epollBusyPoll(app))
+		}
 		sys.epolls[name] = ep
 		sys.start(app, name, host.EventLoop(ep, int(app.ReadSize)))
 	}
@@ -363,9 +380,12 @@ func (sys *System) buildTraffic() error {
 		}
 		p := sys.ports[slices.IndexFunc(sys.ports, func(p *port) bool { return p.name == t.NIC })]
 		var err error
-		if t.Kind == spec.TrafficTCP {
+		switch t.Kind {
+		case spec.TrafficTCP:
 			err = sys.buildTCP(name, t, p)
-		} else {
+		case spec.TrafficRR:
+			err = sys.buildRR(name, t, p)
+		default:
 			err = sys.buildUDP(name, t, p)
 		}
 		if err != nil {
@@ -389,9 +409,9 @@ func (sys *System) buildUDP(name string, t spec.Traffic, p *port) error {
 // iperf3 do not start at one instant.
 const startJitter = sim.Millisecond
 
-// startReader gives connection i of some traffic its reader: a task, or a place in the
-// epoll instance of the app.
-func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.TCPSock) {
+// startReader gives connection or client i of some traffic its reader: a task with that
+// body, or a place in the epoll instance of the app.
+func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock host.Pollable, body func(*cpu.Task)) {
 	if app.Wait == spec.WaitEpoll {
 		sys.epoll(t.To, app).Add(sock)
 		return
@@ -400,7 +420,7 @@ func (sys *System) startReader(app spec.App, t spec.Traffic, i int, sock *host.T
 	if t.Flows > 1 {
 		task = fmt.Sprintf("%s/%d", t.To, i)
 	}
-	sys.start(app, task, host.Stream(sock, int(app.ReadSize)))
+	sys.start(app, task, body)
 }
 
 func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
@@ -422,9 +442,10 @@ func (sys *System) buildTCP(name string, t spec.Traffic, p *port) error {
 			return err
 		}
 		sock := host.NewTCPSock(&sys.env, sys.machine.Cores[app.CPU], rcv, p.dev.Xmit)
+		sock.SetBusyPoll(sys.busy, sys.socketBusyPoll(app))
 		sys.stack.Bind(flow, sock)
 		sys.tcp = append(sys.tcp, sock)
-		sys.startReader(app, t, i, sock)
+		sys.startReader(app, t, i, sock, host.Stream(sock, int(app.ReadSize)))
 
 		snd := tcp.NewSender(sys.eng, phasePeers, sndCfg, p.up)
 		snd.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))

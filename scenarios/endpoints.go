@@ -224,3 +224,60 @@ func (sys *System) written() (frames int64) {
 	}
 	return frames
 }
+
+// usecs returns a time in whole microseconds, rounded up: what the kernel is told.
+func usecs(d unit.Duration) int64 {
+	return int64((d + unit.Microsecond - 1) / unit.Microsecond)
+}
+
+// socketBusyPoll returns the busy-polling settings of an app's sockets. With epoll the
+// app's own settings are those of its epoll instance.
+func (sys *System) socketBusyPoll(app spec.App) host.BusyPoll {
+	if app.Wait == spec.WaitEpoll {
+		return host.BusyPoll{Usecs: usecs(sys.scenario.Sysctl.BusyRead)}
+	}
+	return host.BusyPoll{Usecs: usecs(app.BusyPoll), Prefer: app.PreferBusyPoll, Budget: app.BusyPollBudget}
+}
+
+// epollBusyPoll returns the settings of an app's epoll instance.
+func (sys *System) epollBusyPoll(app spec.App) host.BusyPoll {
+	return host.BusyPoll{
+		Usecs: usecs(app.BusyPoll), Prefer: app.PreferBusyPoll, Budget: app.BusyPollBudget,
+		PreferSuffices: sys.scenario.Kernel.Behaviours[spec.BusyPoll] == spec.IRQSuspend,
+	}
+}
+
+// buildRR makes the clients of some request and response traffic, and for each a socket
+// that answers it.
+func (sys *System) buildRR(name string, t spec.Traffic, p *port) error {
+	app := sys.scenario.Apps[t.To]
+	jitter := sys.rand("start/" + name)
+	key := traffic.DefaultRSSKey()
+	if p.clients == nil {
+		p.clients = traffic.NewRequesters(sys.eng, phasePeers, p.up)
+	}
+	for i := range t.Flows {
+		flow := sys.nextFlow
+		sys.nextFlow++
+		cfg := traffic.RequesterConfig{
+			Flow: flow, Hash: key.Hash(traffic.FlowTuple(flow)), IPv6: t.IPv6,
+			Size:  int32(t.Size) - model.EthernetFCS,
+			Think: sim.Time(t.Think), Timeout: sim.Time(t.Timeout),
+		}
+		if err := errors.Join(cfg.Validate()...); err != nil {
+			return err
+		}
+		sock, err := sys.udpSock(app)
+		if err != nil {
+			return err
+		}
+		sys.stack.Bind(flow, sock)
+		service := host.NewService(sock, int32(t.Reply)-model.EthernetFCS, p.dev.Xmit)
+		sys.startReader(app, t, i, service, host.Serve(service))
+		client := p.clients.Add(cfg)
+		client.Start(sim.Time(t.Start) + jitter.Uniform(startJitter))
+		sys.clients = append(sys.clients, client)
+		p.peers.add(flow, client)
+	}
+	return nil
+}

@@ -56,10 +56,22 @@ func EstimateRun(s *spec.Scenario) (Estimate, error) {
 // arrivalRate returns the most frames per second that t can bring: its own rate, or
 // what its link carries.
 func arrivalRate(s *spec.Scenario, t spec.Traffic) float64 {
-	if t.Kind == spec.TrafficTCP {
+	switch t.Kind {
+	case spec.TrafficTCP:
 		return lineRate(s, t)
+	case spec.TrafficRR:
+		return min(requestRate(s, t), lineRate(s, t))
 	}
 	return min(offeredRate(t), lineRate(s, t))
+}
+
+// requestRate returns the most requests per second of rr traffic: the host answers in no
+// time, and the link alone delays.
+func requestRate(s *spec.Scenario, t spec.Traffic) float64 {
+	link := s.NICs[t.NIC].Link
+	wait := float64(t.Think+2*link.Delay) / float64(unit.Second)
+	bits := 8 * model.WireBytes(int32(t.Size)-model.EthernetFCS)
+	return float64(t.Flows) / (wait + float64(bits)/float64(link.Rate))
 }
 
 // offeredRate returns the mean rate of open-loop traffic in frames per second.

@@ -25,6 +25,8 @@ var presetChanges = map[string]string{
 	"napi_complete": "v4.8=always_unmask v4.12=hold v5.3=flush_old v5.8=defer_hard_irqs",
 	// NAPI threads came in 5.12; they poll busily from 6.18 on.
 	"napi_threaded": "v4.8=none v5.12=if_running v6.12=always v6.18=busy_poll",
+	// Busy loops own the NAPI from 4.10 on; 5.11 prefers, 6.9 has epoll's own settings, 6.13 suspends.
+	"busy_poll": "v4.8=each_poll v4.12=owned v5.11=prefer v6.12=epoll_params v6.13=irq_suspend",
 	// The test for a running ksoftirqd is in 4.9 to 6.4, with exceptions from 4.18 and 5.3 on.
 	"ksoftirqd": "v4.8=inline v4.9=defer_always v4.19=defer_while_running v5.3=defer_unless_parked v6.5=inline",
 	// GRO's list holds packets of napi_gro_frags from 5.4 on and all from 5.5 on; from 5.11

@@ -9,6 +9,7 @@ import (
 	"napisim/model/host"
 	"napisim/model/skbuff"
 	"napisim/model/tcp"
+	"napisim/model/traffic"
 	"napisim/nic/driver"
 	"napisim/sim"
 	"napisim/sim/metric"
@@ -30,6 +31,10 @@ const (
 	rawSqueeze      = "time_squeeze"
 	rawBacklogPolls = "backlog_polls"
 	rawRPS          = "received_rps"
+	rawBusyPolls    = "busy_polls"
+	rawBusyFrames   = "busy_poll_frames"
+	rawTransactions = "transactions"
+	rawRetries      = "request_retries"
 	rawWakeups      = "ksoftirqd_wakeups"
 	rawSwitches     = "context_switches"
 	rawPackets      = "stack_packets"
@@ -104,6 +109,8 @@ func (sys *System) registerKernel() {
 	kernel(rawNetRX, func(s *softirq.Stats) int64 { return s.Softirqs[softirq.NetRX] })
 	kernel(rawRestarts, func(s *softirq.Stats) int64 { return s.Restarts })
 	kernel(rawPolls, func(s *softirq.Stats) int64 { return s.Polls })
+	kernel(rawBusyPolls, func(s *softirq.Stats) int64 { return s.BusyPolls })
+	kernel(rawBusyFrames, func(s *softirq.Stats) int64 { return s.BusyPollRxPackets })
 	kernel(rawSqueeze, func(s *softirq.Stats) int64 { return s.TimeSqueeze })
 	kernel(rawBacklogPolls, func(s *softirq.Stats) int64 { return s.BacklogWork.Count() })
 	kernel(rawRPS, func(s *softirq.Stats) int64 { return s.ReceivedRPS })
@@ -162,6 +169,19 @@ func (sys *System) registerSockets() {
 		}
 		return total
 	})
+	client := func(name string, read func(*traffic.RequesterStats) int64) {
+		sys.sum(name, func() (total int64) {
+			for _, c := range sys.clients {
+				total += read(c.Stats())
+			}
+			return total
+		})
+	}
+	client(rawTransactions, func(s *traffic.RequesterStats) int64 { return s.Answers })
+	client(rawRetries, func(s *traffic.RequesterStats) int64 { return s.Retries })
+	for i, c := range sys.clients {
+		sys.histogram(fmt.Sprintf("rtt/%d", i), "ps", &c.Stats().RTT)
+	}
 	for i, r := range sys.receptions() {
 		sys.histogram(fmt.Sprintf("latency/%d", i), "ps", &r.Latency)
 	}

@@ -31,10 +31,13 @@ func (sys *System) Result() (result.Run, error) {
 	}
 	if h := w.hists["work_per_poll"]; h != nil {
 		w.raw[rawFrames] = int64(h.Sum())
+		w.softFrames = w.raw[rawFrames]
+		w.raw[rawFrames] += w.raw[rawBusyFrames]
 	}
 	w.throughput()
 	w.overload()
 	w.receivePath()
+	w.transactions()
 	w.cpu()
 	if err := w.distributions(); err != nil {
 		return result.Run{}, err
@@ -57,6 +60,7 @@ type window struct {
 	hists      map[string]*metric.Histogram
 	metrics    map[string]result.Metric
 	histograms map[string]result.Histogram
+	softFrames int64 // of rawFrames, those that no busy poll took
 	warnings   []string
 }
 
@@ -130,11 +134,31 @@ func (w *window) receivePath() {
 	// A core that never left polling took all frames without a single interrupt.
 	w.ratio("frames_per_interrupt", w.raw[rawFrames], max(w.raw[rawRXInterrupts], 1))
 	if h := w.hists["work_per_poll"]; h != nil {
-		w.ratio("work_per_poll", w.raw[rawFrames], h.Count())
+		w.ratio("work_per_poll", w.softFrames, h.Count())
 	}
 	w.count(rawSqueeze)
 	if w.sys.usesBacklog() {
 		w.rate(rawBacklogPolls, rawRPS)
+	}
+	if w.sys.scenario.BusyPolls() || len(w.sys.clients) > 0 {
+		w.rate(rawBusyPolls)
+		w.count(rawBusyFrames)
+	}
+}
+
+// transactions are the metrics of requests and answers, where there are some.
+func (w *window) transactions() {
+	if len(w.sys.clients) == 0 {
+		return
+	}
+	w.rate(rawTransactions)
+	w.count(rawRetries)
+	if h := w.hists["rtt"]; h.Count() > 0 {
+		w.set("rtt_mean", h.Mean()*1e-12)
+		for name, q := range map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99} {
+			w.set("rtt_"+name, float64(h.Quantile(q))*1e-12)
+		}
+		w.set("rtt_max", float64(h.Max())*1e-12)
 	}
 }
 
@@ -142,7 +166,7 @@ func (w *window) distributions() error {
 	units := map[string]struct {
 		unit  string
 		scale float64
-	}{"latency": {"s", 1e-12}, "work_per_poll": {"frames", 1}, "gro_segments": {"frames", 1}}
+	}{"latency": {"s", 1e-12}, "rtt": {"s", 1e-12}, "work_per_poll": {"frames", 1}, "gro_segments": {"frames", 1}}
 	for name, h := range w.hists {
 		if h.Count() == 0 {
 			continue

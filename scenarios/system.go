@@ -6,6 +6,7 @@ import (
 	"napisim/model/host"
 	"napisim/model/link"
 	"napisim/model/tcp"
+	"napisim/model/traffic"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
 	"napisim/scenarios/spec"
@@ -36,10 +37,12 @@ type port struct {
 	out   *link.Egress
 	dev   *driver.Netdev
 	peers *peers
+
+	clients *traffic.Requesters
 }
 
 // peers hands what the host sends to the sender that it is meant for.
-type peers struct{ byFlow []*tcp.Sender }
+type peers struct{ byFlow []link.Receiver }
 
 // Deliver implements link.Receiver.
 func (p *peers) Deliver(seg *model.Segment) {
@@ -49,7 +52,7 @@ func (p *peers) Deliver(seg *model.Segment) {
 }
 
 // add connects a flow to its sender.
-func (p *peers) add(flow model.FlowID, s *tcp.Sender) {
+func (p *peers) add(flow model.FlowID, s link.Receiver) {
 	for int(flow) >= len(p.byFlow) {
 		p.byFlow = append(p.byFlow, nil)
 	}
@@ -65,6 +68,7 @@ type System struct {
 	eng      *sim.Engine
 	machine  *cpu.Machine
 	softnets []*softirq.Softnet
+	busy     *softirq.BusyPoller
 	stack    *stack.Stack
 	ports    []*port
 	taps     map[string]*virtual.Tun
@@ -76,6 +80,7 @@ type System struct {
 	udp      []*host.UDPSock
 	tcp      []*host.TCPSock
 	senders  []*tcp.Sender
+	clients  []*traffic.Requester
 	nextFlow model.FlowID
 
 	set       metric.Set

@@ -14,6 +14,7 @@ import (
 	"napisim/nic/driver"
 	"napisim/scenarios/spec"
 	"napisim/scenarios/spec/behaviours"
+	"napisim/softirq"
 )
 
 // The files that describe the behaviours of sockets, skbs and pages have the values that
@@ -23,6 +24,7 @@ func TestBehavioursAreDone(t *testing.T) {
 		spec.UDPRcvbuf: host.UDPRcvbufNames(), spec.UDPWakeup: host.UDPWakeupNames(),
 		spec.SKBCache: skbuff.CacheNames(), spec.SKBDeferFree: skbuff.DeferNames(),
 		spec.SKBSmallHead:    skbuff.HeadNames(),
+		spec.BusyPoll:        softirq.BusyPollNames(),
 		spec.PagePoolRecycle: driver.RecycleNames(),
 	}
 	for _, b := range tcp.Behaviours() {

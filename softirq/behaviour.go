@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"napisim/model/host"
 	"napisim/softirq/rps"
 )
 
@@ -85,6 +86,28 @@ var napiThreadeds = []NAPIThreadedBehaviour{
 	{"busy_poll", ThreadedBusyPoll, wakeThread, false},
 }
 
+// BusyPollBehaviour is one form of napi_busy_loop, with what the kernel of its time lets
+// applications ask for.
+type BusyPollBehaviour struct {
+	// Name selects the behaviour in a scenario.
+	Name string
+	// Loop polls a NAPI in the context of a task on the core of the Softnet; the caller has
+	// looked.
+	Loop func(*Softnet, *NAPI, *host.BusyWait)
+	// FlushDeferred says that each turn frees the skbs that other cores have left to this
+	// one (seen in v6.12).
+	FlushDeferred bool
+}
+
+// busyPolls is the table of busy_poll behaviours.
+var busyPolls = []BusyPollBehaviour{
+	{"each_poll", busyLoopEachPoll, false},
+	{"owned", busyLoopOwning, false},
+	{"prefer", busyLoopOwning, false},
+	{"epoll_params", busyLoopOwning, true},
+	{"irq_suspend", busyLoopOwning, true},
+}
+
 // KsoftirqdBehaviour says what irq_exit and local_bh_enable do with pending
 // softirqs while ksoftirqd is running.
 type KsoftirqdBehaviour struct {
@@ -163,6 +186,11 @@ func NAPICompleteNames() []string {
 // NAPIThreadedNames lists the values of the napi_threaded behaviour.
 func NAPIThreadedNames() []string {
 	return names(napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name })
+}
+
+// BusyPollNames lists the values of the busy_poll behaviour.
+func BusyPollNames() []string {
+	return names(busyPolls, func(b BusyPollBehaviour) string { return b.Name })
 }
 
 // KsoftirqdNames lists the values of the ksoftirqd behaviour.

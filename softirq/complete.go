@@ -20,6 +20,9 @@ func completeUnmasking(n *NAPI, workDone int) bool {
 	if n.state&stateNPSvc != 0 {
 		return true
 	}
+	if n.state&stateInBusyPoll != 0 {
+		return false // no kernel of that time has it: busy_poll is a later one's
+	}
 	n.beginComplete()
 	n.holdOrFlush(workDone)
 	return n.release()
@@ -144,31 +147,32 @@ func (n *NAPI) release() bool {
 
 // startTimer arms the NAPI's timer (napi_struct.timer) on the core that polls it, where
 // it stays (HRTIMER_MODE_REL_PINNED). The caller has looked.
-func (n *NAPI) startTimer(d sim.Time) {
-	sd := n.sd
+func (n *NAPI) startTimer(d sim.Time) { n.startTimerOn(n.sd, d) }
+
+// startTimerOn arms the timer on the core of sd, where it may not have been before.
+func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.expire)
 	}
-	n.timerSD = sd
 	expires := sd.core.Now() + d
-	n.traceTimer(trace.HRTimerStart, expires)
+	n.traceTimer(sd.core, trace.HRTimerStart, expires)
 	n.timer.StartOn(sd.core, expires)
 }
 
 // expire is __run_hrtimer of the NAPI's timer, in hardirq context on the core that armed it.
 func (n *NAPI) expire(c *cpu.Core) {
 	c.Look()
-	n.traceTimer(trace.HRTimerExpireEntry, c.Now())
+	n.traceTimer(c, trace.HRTimerExpireEntry, c.Now())
 	n.watchdog(c)
 	c.Look()
-	n.traceTimer(trace.HRTimerExpireExit, c.Now())
+	n.traceTimer(c, trace.HRTimerExpireExit, c.Now())
 }
 
 // watchdog is napi_watchdog: it schedules the NAPI unless somebody owns it. It does not set MISSED. Up to v5.7 it has
 // nothing to do when GRO holds nothing. That the application wanted to poll by itself
 // (PREFER_BUSY_POLL, v5.11) is forgotten: it has not come.
 func (n *NAPI) watchdog(c *cpu.Core) {
-	sd := n.timerSD
+	sd := c.Softirqs().(*Softnet) // by now another core may have armed the timer again
 	c.Spend(model.StageNAPISchedule)
 	c.Look()
 	if n.state&(stateDisable|stateSched) != 0 {
@@ -184,8 +188,7 @@ func (n *NAPI) watchdog(c *cpu.Core) {
 }
 
 // traceTimer emits hrtimer_start, before the timer is armed, or an event of its expiry.
-func (n *NAPI) traceTimer(p trace.Point, expires sim.Time) {
-	c := n.timerSD.core
+func (n *NAPI) traceTimer(c *cpu.Core, p trace.Point, expires sim.Time) {
 	c.Mix(p, int64(n.ID))
 	if !c.Recording() {
 		return

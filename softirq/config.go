@@ -13,6 +13,8 @@ type Config struct {
 	NAPISchedule, Ksoftirqd, GRONormal string
 	// NAPISchedulePrep, NAPIComplete and NAPIThreaded name behaviours, too.
 	NAPISchedulePrep, NAPIComplete, NAPIThreaded string
+	// BusyPoll names a behaviour, too.
+	BusyPoll string
 	// ForcedThreaded is force_irqthreads(): softirqs do not run where an interrupt ends.
 	ForcedThreaded bool
 	// TimerThread gives cores whose interrupt handlers are threaded a ktimers/N.
@@ -43,6 +45,7 @@ func DefaultConfig() Config {
 	return Config{
 		NAPISchedule: "always_raise", Ksoftirqd: "defer_unless_parked", GRONormal: "skb_list_segments",
 		NAPISchedulePrep: "missed", NAPIComplete: "defer_hard_irqs", NAPIThreaded: "if_running",
+		BusyPoll:     "prefer",
 		NetdevBudget: 300, GRONormalBatch: 8,
 		NetifRx: "universal", NetdevMaxBacklog: 1000, DevWeight: NAPIPollWeight, DevWeightRXBias: 1, FlowLimitTableLen: 4096,
 	}
@@ -54,6 +57,7 @@ type behaviours struct {
 	napiSchedulePrep NAPISchedulePrepBehaviour
 	napiComplete     NAPICompleteBehaviour
 	napiThreaded     NAPIThreadedBehaviour
+	busyPoll         BusyPollBehaviour
 	ksoftirqd        KsoftirqdBehaviour
 	groNormal        GRONormalBehaviour
 	netifRx          NetifRxBehaviour
@@ -65,6 +69,7 @@ func (c *Config) behaviours() (b behaviours, faults []error) {
 		choose(&b.napiSchedulePrep, napiSchedulePreps, func(b NAPISchedulePrepBehaviour) string { return b.Name }, c.NAPISchedulePrep, "napi_schedule_prep"),
 		choose(&b.napiComplete, napiCompletes, func(b NAPICompleteBehaviour) string { return b.Name }, c.NAPIComplete, "napi_complete"),
 		choose(&b.napiThreaded, napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name }, c.NAPIThreaded, "napi_threaded"),
+		choose(&b.busyPoll, busyPolls, func(b BusyPollBehaviour) string { return b.Name }, c.BusyPoll, "busy_poll"),
 		choose(&b.ksoftirqd, ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name }, c.Ksoftirqd, "ksoftirqd"),
 		choose(&b.groNormal, groNormals, func(b GRONormalBehaviour) string { return b.Name }, c.GRONormal, "gro_normal"),
 		choose(&b.netifRx, netifRxs, func(b NetifRxBehaviour) string { return b.Name }, c.NetifRx, "netif_rx"),

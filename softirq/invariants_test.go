@@ -10,6 +10,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/model/cpu/fair"
+	"napisim/model/host"
 	"napisim/sim"
 	"napisim/softirq/gro"
 )
@@ -27,8 +28,16 @@ type trial struct {
 	nics    []nicTrial
 	tasks   []taskTrial
 	reader  sim.Time // cost per packet; 0: no reader
+	busy    *busyTrial
 	raises  []raiseTrial
 	watches []sim.Time
+}
+
+// busyTrial says how the reader polls before it sleeps.
+type busyTrial struct {
+	usecs    int64
+	wait     host.BusyWait
+	suspends bool
 }
 
 type nicTrial struct {
@@ -36,6 +45,7 @@ type nicTrial struct {
 	threaded                bool
 	flushTimeout            sim.Time
 	deferIRQs               int
+	suspend                 sim.Time
 	weight                  int
 	bursts                  []burst
 	moves                   []sim.Time
@@ -94,6 +104,7 @@ func drawTrial(t *rapid.T) (tr trial) {
 		NAPISchedulePrep:  rapid.SampledFrom(NAPISchedulePrepNames()).Draw(t, "napi_schedule_prep"),
 		NAPIComplete:      rapid.SampledFrom(NAPICompleteNames()).Draw(t, "napi_complete"),
 		NAPIThreaded:      rapid.SampledFrom(NAPIThreadedNames()).Draw(t, "napi_threaded"),
+		BusyPoll:          rapid.SampledFrom(BusyPollNames()).Draw(t, "busy_poll"),
 		Ksoftirqd:         rapid.SampledFrom(KsoftirqdNames()).Draw(t, "ksoftirqd"),
 		GRONormal:         rapid.SampledFrom(GRONormalNames()).Draw(t, "gro_normal"),
 		NetdevBudget:      rapid.IntRange(0, 400).Draw(t, "budget"),
@@ -116,6 +127,11 @@ func drawTrial(t *rapid.T) (tr trial) {
 	}
 	if rapid.Bool().Draw(t, "reads") {
 		tr.reader = between(1, 2*sim.Microsecond).Draw(t, "reader")
+		if rapid.Bool().Draw(t, "busily") {
+			tr.busy = &busyTrial{usecs: rapid.Int64Range(0, 100).Draw(t, "busy usecs"), suspends: rapid.Bool().Draw(t, "suspends")}
+			tr.busy.wait.Prefer = rapid.Bool().Draw(t, "prefer")
+			tr.busy.wait.Budget = rapid.SampledFrom([]int{0, 1, 64}).Draw(t, "busy budget")
+		}
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "raises") {
 		tr.raises = append(tr.raises, raiseTrial{
@@ -142,6 +158,7 @@ func drawNIC(t *rapid.T, name string) nicTrial {
 	}
 	if rapid.Bool().Draw(t, name+" timer") {
 		n.flushTimeout = between(sim.Microsecond, 300*sim.Microsecond).Draw(t, name+" gro_flush_timeout")
+		n.suspend = between(0, 600*sim.Microsecond).Draw(t, name+" irq_suspend_timeout")
 	}
 	at := sim.Time(0)
 	for range rapid.IntRange(1, 12).Draw(t, name+" bursts") {
@@ -174,6 +191,7 @@ func (tr *trial) build(mode sim.Mode, watch func(*rig)) *rig {
 		d := r.nic(fmt.Sprintf("eth%d", i), gc, n.weight)
 		d.frags, d.noMask, d.xdp = n.frags, n.noMask, n.xdp
 		d.napi.groFlushTimeout, d.napi.deferHardIRQs = n.flushTimeout, n.deferIRQs
+		d.napi.irqSuspendTimeout = n.suspend
 		if n.threaded && s.kernel.NAPIThreaded != "none" {
 			if err := d.napi.SetThreaded(r.sds[i%len(r.sds)], Threaded); err != nil {
 				panic(err)
@@ -199,7 +217,12 @@ func (tr *trial) build(mode sim.Mode, watch func(*rig)) *rig {
 	}
 	if tr.reader > 0 {
 		r.readCost = tr.reader
-		r.reader = r.task("reader", cpu.TaskConfig{}, r.read)
+		body := r.read
+		if b := tr.busy; b != nil {
+			r.suspends = b.suspends
+			body = r.busyRead(b.usecs, b.wait)
+		}
+		r.reader = r.task("reader", cpu.TaskConfig{}, body)
 	}
 	for _, raise := range tr.raises {
 		sd := r.sds[0]
@@ -265,6 +288,7 @@ func (r *rig) consistent(t *rapid.T) {
 		owned := n.state&stateSched != 0
 		switch {
 		case n.thread != nil: // which may be waking
+		case owned && r.busyReads && !n.queued: // by a task
 		case owned && !n.queued && !n.Core().ServingSoftirq() && !n.Core().IRQsDisabled():
 			t.Fatalf("%s is owned by nobody", n.Name)
 		case !owned && (n.queued || d.polling && n.state&stateMissed != 0):
@@ -308,7 +332,7 @@ func (r *rig) drained(t *rapid.T) {
 			t.Errorf("%s: GRO holds %d skbs", d.name, g.Held())
 		}
 		for _, w := range d.polls {
-			if w > n.weight {
+			if w > max(n.weight, 64) {
 				t.Errorf("%s: a poll of %d with weight %d", d.name, w, n.weight)
 			}
 		}
@@ -321,7 +345,7 @@ func (r *rig) drained(t *rapid.T) {
 			t.Errorf("cpu%d: pending %x, poll list empty %v, in net_rx_action %v, ksoftirqd runnable %v",
 				sd.core.ID, sd.pending, sd.pollList.empty(), sd.inNetRXAction, sd.ksoftirqd.Runnable())
 		}
-		work += int64(sd.Stats().Work.Sum())
+		work += int64(sd.Stats().Work.Sum()) + sd.Stats().BusyPollRxPackets
 		processed += sd.Stats().Processed
 	}
 	if work != taken || r.stack.delivered+dropped != taken || r.skbs.Live() != 0 || processed != int64(len(r.stack.segs)) {

@@ -50,12 +50,14 @@ type NAPI struct {
 
 	groFlushTimeout sim.Time
 	deferHardIRQs   int
-	deferrals       int // napi_struct.defer_hard_irqs_count
-	timer           *cpu.HRTimer
-	timerSD         *Softnet // where the timer was armed last
-	thread          *cpu.Task
-	threadSD        *Softnet // of the thread's core
-	threading       Threading
+	// irqSuspendTimeout keeps the interrupt masked while a task handles its events.
+	irqSuspendTimeout sim.Time
+
+	deferrals int // napi_struct.defer_hard_irqs_count
+	timer     *cpu.HRTimer
+	thread    *cpu.Task
+	threadSD  *Softnet // of the thread's core
+	threading Threading
 
 	gro     *gro.Table
 	rxList  model.SKBList
@@ -99,6 +101,9 @@ type NAPIConfig struct {
 	// the device.
 	GROFlushTimeout sim.Time
 	DeferHardIRQs   int
+	// IRQSuspendTimeout is irq_suspend_timeout (v6.13): how long the interrupt stays masked
+	// after a preferring epoll instance has got events; 0: no longer than otherwise.
+	IRQSuspendTimeout sim.Time
 	// GRO configures the GRO table; nil turns GRO off.
 	GRO *gro.Config
 	// Poll is the driver's poll function: it handles up to budget frames and returns how many it
@@ -110,6 +115,7 @@ type NAPIConfig struct {
 func NewNAPI(cfg NAPIConfig) *NAPI {
 	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1, rps: cfg.RPS}
 	n.groFlushTimeout, n.deferHardIRQs = cfg.GROFlushTimeout, cfg.DeferHardIRQs
+	n.irqSuspendTimeout = cfg.IRQSuspendTimeout
 	if n.weight == 0 {
 		n.weight = NAPIPollWeight
 	}

@@ -20,7 +20,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("the default has faults: %v", faults)
 	}
 	bad := Config{
-		NAPISchedule: "a", NAPISchedulePrep: "d", NAPIComplete: "e", NAPIThreaded: "f", Ksoftirqd: "b", GRONormal: "c", NetifRx: "g",
+		NAPISchedule: "a", NAPISchedulePrep: "d", NAPIComplete: "e", NAPIThreaded: "f", BusyPoll: "h", Ksoftirqd: "b", GRONormal: "c", NetifRx: "g",
 		NetdevBudget: -1, NetdevBudgetUsecs: -1,
 	}
 	var got []string
@@ -31,6 +31,7 @@ func TestConfig(t *testing.T) {
 napi_schedule_prep: unknown behaviour "d"
 napi_complete: unknown behaviour "e"
 napi_threaded: unknown behaviour "f"
+busy_poll: unknown behaviour "h"
 ksoftirqd: unknown behaviour "b"
 gro_normal: unknown behaviour "c"
 netif_rx: unknown behaviour "g"
@@ -39,7 +40,7 @@ net.core.netdev_budget_usecs: -1ps is negative
 net.core.gro_normal_batch: 0 is below 1
 net.core.dev_weight: 0 is below 1
 net.core.dev_weight_rx_bias: 0 is below 1`)
-	for _, all := range [][]string{NAPIScheduleNames(), NAPISchedulePrepNames(), NAPICompleteNames(), NAPIThreadedNames(), KsoftirqdNames(), GRONormalNames(), NetifRxNames()} {
+	for _, all := range [][]string{NAPIScheduleNames(), NAPISchedulePrepNames(), NAPICompleteNames(), NAPIThreadedNames(), BusyPollNames(), KsoftirqdNames(), GRONormalNames(), NetifRxNames()} {
 		if len(all) == 0 || slices.Contains(all, "") {
 			t.Errorf("names %q", all)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
@@ -36,7 +37,7 @@ func testCosts() (c model.Costs) {
 		model.StageTick: 1000, model.StageTimerSoftirq: 200,
 		model.StageSoftirqEntry: 300, model.StageSoftirqExit: 100,
 		model.StageNetRXAction: 500, model.StageNetRXTail: 400,
-		model.StageNAPIPoll: 200, model.StageNAPIPollTail: 100,
+		model.StageNAPIPoll: 200, model.StageNAPIPollTail: 100, model.StageBusyPollTurn: 100,
 		model.StageRingLook: 100, model.StageRXDescriptor: 200, model.StageNAPIComplete: 500, model.StageIRQUnmask: 500,
 		model.StageGROReceive: 50, model.StageGROMerge: 50, model.StageGROFlush: 100,
 		model.StageNetifReceive: 100, model.StageUDPReceive: 100, model.StageContextSwitch: 1000,
@@ -70,11 +71,14 @@ type rig struct {
 	skbs  model.SKBPool
 	stack *testStack
 	devs  []*device
+	busy  *BusyPoller
 
-	waiting  int // packets that the reader has not read
-	reader   *cpu.Task
-	readCost sim.Time
-	deferred []func() // what happens at the instants of At
+	waiting   int // packets that the reader has not read
+	reader    *cpu.Task
+	readCost  sim.Time
+	busyReads bool     // the reader polls
+	suspends  bool     // a busy reader suspends and resumes interrupts as epoll does
+	deferred  []func() // what happens at the instants of At
 }
 
 func newRig(s setup) *rig {
@@ -85,6 +89,7 @@ func newRig(s setup) *rig {
 	for _, c := range r.m.Cores {
 		r.sds = append(r.sds, NewSoftnet(c, s.kernel, r.stack, &r.skbs))
 	}
+	r.busy = NewBusyPoller(r.sds)
 	return r
 }
 
@@ -163,6 +168,41 @@ func (r *rig) read(t *cpu.Task) {
 		n := r.waiting
 		r.waiting = 0
 		c.Work(r.readCost * sim.Time(n))
+	}
+}
+
+// busyRead is a reader that polls the first device before it sleeps: a blocking recv with
+// SO_BUSY_POLL of so many microseconds.
+func (r *rig) busyRead(usecs int64, w host.BusyWait) func(*cpu.Task) {
+	r.busyReads = true
+	return func(t *cpu.Task) {
+		c := t.Core()
+		w.End = func(c *cpu.Core, start int64) bool { return r.waiting > 0 || host.BusyLoopTimeout(c, start, usecs) }
+		for {
+			c.Look()
+			if r.waiting == 0 {
+				r.busy.BusyLoop(c, r.devs[0].napi.ID, &w)
+				c.Look()
+			}
+			if r.waiting == 0 {
+				if r.suspends {
+					r.busy.ResumeIRQs(c, r.devs[0].napi.ID)
+					if c.Look(); r.waiting > 0 {
+						continue
+					}
+				}
+				r.note(c, "reader sleeps")
+				t.Sleep()
+				continue
+			}
+			n := r.waiting
+			r.waiting = 0
+			if r.suspends {
+				r.busy.SuspendIRQs(c, r.devs[0].napi.ID)
+			}
+			r.note(c, fmt.Sprintf("reader reads %d", n))
+			c.Work(r.readCost * sim.Time(n))
+		}
 	}
 }
 
@@ -271,6 +311,7 @@ func (r *rig) nic(name string, gc *gro.Config, weight int) *device {
 	}
 	d.napi = NewNAPI(NAPIConfig{Name: name, ID: 8193 + len(r.devs), Weight: weight, GRO: gc, Poll: d.poll})
 	r.devs = append(r.devs, d)
+	r.busy.Add(d.napi)
 	return d
 }
 

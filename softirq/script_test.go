@@ -14,6 +14,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/model/unit"
 	"napisim/sim"
 	"napisim/sim/trace"
@@ -29,11 +30,13 @@ import (
 //	machine KEY=VALUE ...      hz, tick (the phase), preempt
 //	cost STAGE=TIME ...        instead of testCosts
 //	trace FROM TO [frames]     the part of the run that is told; frames: each skb too
-//	nic NAME [gro] [frags] [nomask] [edge] [xdp] [threaded] [flush=TIME] [defer=N]
+//	nic NAME [gro] [frags] [nomask] [edge] [xdp] [threaded] [flush=TIME] [defer=N] [suspend=TIME]
 //	                           edge: unmasking does not interrupt for what is in the ring;
 //	                           xdp drops all frames; table=NAME for the GRO table of a version
 //	task hog|khog TIME [fifo=N]     user or kernel code that runs so long
 //	task reader TIME [fifo=N]       reads packets, each in so long
+//	task busyreader TIME USECS [prefer] [budget=N]  polls the first nic that long before it sleeps
+//	task suspender TIME USECS       as a preferring busyreader in epoll with irq_suspend_timeout
 //	at TIME frames NIC N
 //	at TIME tcp NIC FLOW N BYTES [psh] [urg]
 //	at TIME saturate NIC            the ring is never empty again
@@ -217,6 +220,8 @@ func (pl *player) option(d *device, word string) {
 		}
 	case "flush":
 		d.napi.groFlushTimeout = duration(value)
+	case "suspend":
+		d.napi.irqSuspendTimeout = duration(value)
 	case "defer":
 		d.napi.deferHardIRQs = must(strconv.Atoi(value))
 	default:
@@ -235,6 +240,8 @@ func (pl *player) set(group, key, value string) {
 		k.NAPIComplete = value
 	case "kernel napi_threaded":
 		k.NAPIThreaded = value
+	case "kernel busy_poll":
+		k.BusyPoll = value
 	case "kernel ksoftirqd":
 		k.Ksoftirqd = value
 	case "kernel gro_normal":
@@ -274,6 +281,14 @@ func (pl *player) task(w []string) {
 	case "reader":
 		r.readCost = d
 		r.reader = r.task("reader", cfg, r.read)
+	case "busyreader", "suspender":
+		r.readCost = d
+		wait := host.BusyWait{Prefer: w[1] == "suspender" || slices.Contains(w, "prefer")}
+		if b, ok := strings.CutPrefix(w[len(w)-1], "budget="); ok {
+			wait.Budget = must(strconv.Atoi(b))
+		}
+		r.suspends = w[1] == "suspender"
+		r.reader = r.task("reader", cfg, r.busyRead(int64(must(strconv.Atoi(w[3]))), wait))
 	default:
 		panic("unknown task")
 	}
@@ -414,6 +429,9 @@ func (p *played) counters() string {
 	fmt.Fprintf(&b, "net_rx: runs %d polls %d time_squeeze %d processed %d\n", s.Softirqs[NetRX], s.Polls, s.TimeSqueeze, s.Processed)
 	for _, d := range p.r.devs {
 		fmt.Fprintf(&b, "%s: interrupts %d unmasks %d polls %s\n", d.name, d.interrupts, d.unmasks, runLengths(d.polls))
+	}
+	if s.BusyPolls > 0 {
+		fmt.Fprintf(&b, "busy: polls %d BusyPollRxPackets %d\n", s.BusyPolls, s.BusyPollRxPackets)
 	}
 	fmt.Fprintf(&b, "stack: lists %d segments %s\n", p.r.stack.lists, runLengths(p.r.stack.segs))
 	return b.String()

@@ -93,6 +93,9 @@ type Stats struct {
 	Work  metric.Histogram
 	// BacklogWork distributes the packets of each poll of the backlog.
 	BacklogWork metric.Histogram
+	// BusyPolls counts polls by busy loops, BusyPollRxPackets the frames that they handled
+	// (BusyPollRxPackets of /proc/net/netstat). Neither is part of Polls and Work.
+	BusyPolls, BusyPollRxPackets int64
 	// GROSegments distributes the segments of the TCP skbs passed up.
 	GROSegments metric.Histogram
 }

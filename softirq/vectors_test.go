@@ -177,6 +177,50 @@ var vectors = map[string]func(*testing.T, *played){
 		same(t, "skbs", runLengths(p.r.stack.segs), "1x2 2")
 		same(t, "lists", p.r.stack.lists, 1)
 	},
+	"pitfall19_masked_while_owned": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "napi_poll: eth0 work 0 budget 8 x19", "irq_handler_entry: 24 eth0", "napi_poll: eth0 work 2 budget 8",
+			"eth0 unmasked", "napi_poll: eth0 work 0 budget 8", "reader reads 2", "napi_poll: eth0 work 0 budget 8 x54", "eth0 unmasked", "reader sleeps")
+		same(t, "MISSED", p.r.devs[0].napi.Stats().Missed, 1)
+		same(t, "softirqs: for the frame at 200 us only", p.stats.Softirqs[NetRX], 1)
+		same(t, "BusyPollRxPackets", p.stats.BusyPollRxPackets, 2)
+	},
+	"pitfall19_last_poll_uses_its_budget": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "napi_poll: eth0 work 8 budget 8 x2", "softirq_raise: NET_RX", "softirq_entry: NET_RX", "eth0 unmasked",
+			"napi_poll: eth0 work 14 budget 64", "reader reads 30")
+		same(t, "BusyPollRxPackets", p.stats.BusyPollRxPackets, 16)
+	},
+	"busy_v4.8_ownership_for_each_poll": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "11.700 ... eth0 unmasked", "irq_handler_entry", "softirq_raise: NET_RX", "napi_poll: eth0 work 0 budget 8",
+			"napi_poll: eth0 work 1 budget 64", "reader reads 1", "28.100 ... reader sleeps")
+		same(t, "unmasks: each of 14 busy polls and the softirq's", p.r.devs[0].unmasks, 15)
+	},
+	"busy_v5.11_prefer_with_deferral": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "12.600 d.. hrtimer_start x2", "reader reads 3", "33.600 d.h hrtimer_expire_entry", "reader sleeps",
+			"hrtimer_expire_entry", "napi_poll: eth0 work 0 budget 64", "hrtimer_expire_entry", "eth0 unmasked")
+		same(t, "interrupts", p.r.devs[0].interrupts, 1)
+		same(t, "unmasks", p.r.devs[0].unmasks, 1)
+	},
+	"busy_v6.13_three_loops": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "13.400 d.. hrtimer_start", "reader reads 3", "28.700 ... napi_poll: eth0 work 0 budget 8 x52",
+			"softirq_raise: NET_RX", "reader sleeps", "71.900 d.h hrtimer_expire_entry", "eth0 unmasked",
+			"80.200 d.h irq_handler_entry", "napi_poll: eth0 work 2 budget 64", "hrtimer_start", "reader reads 2")
+	},
+	"busy_rfc_2019_list_waits": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "12.050 ... napi_poll: eth0 work 3 budget 8", "napi_poll: eth0 work 0 budget 8 x29", "25.650 ... reader reads 3")
+	},
+	"busy_v5.4_list_goes_up": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "12.050 ... napi_poll: eth0 work 3 budget 8", "14.050 ... reader reads 3")
+	},
+	"pitfall19_superframe_held": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "12.150 ... napi_poll: eth0 work 3 budget 8", "napi_poll: eth0 work 0 budget 8 x29", "25.450 ... reader reads 1")
+		same(t, "skbs", runLengths(p.r.stack.segs), "3")
+	},
+	"pitfall19_psh_goes_up": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "12.050 ... napi_poll: eth0 work 3 budget 8", "14.050 ... reader reads 3")
+	},
+	"busy_resched_gives_the_napi_back": func(t *testing.T, p *played) {
+		inOrder(t, p.lines(), "==> reader", "budget 8", "eth0 unmasked", "reader R+ ==> hog", "irq_handler_entry", "napi_poll: eth0 work 1 budget 64", "==> reader", "reader reads 1")
+	},
 }
 
 func TestVectors(t *testing.T) {
@@ -301,6 +345,9 @@ func count(lines []string, text string) (n int) {
 	}
 	return n
 }
+
+// lines returns the lines of the narrative, with times and numbers of equal ones.
+func (p *played) lines() []string { return strings.Split(p.narrative(), "\n") }
 
 // inOrder requires lines with these texts, in this order, others between them.
 func inOrder(t *testing.T, lines []string, texts ...string) {

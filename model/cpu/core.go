@@ -172,6 +172,9 @@ func (c *Core) SetSoftirqs(s Softirqs) {
 	}
 }
 
+// Softirqs returns the softirq layer of this core.
+func (c *Core) Softirqs() Softirqs { return c.soft }
+
 // Spend adds the cost of one occurrence of s to the core's debt.
 func (c *Core) Spend(s model.Stage) {
 	c.debt += c.costs[s]

@@ -61,6 +61,71 @@ func EventLoop(ep *Epoll, size int) func(*cpu.Task) {
 	}
 }
 
+// Service is a UDP socket whose task answers each datagram with one of a fixed length.
+type Service struct {
+	*UDPSock
+	size int32
+	out  Output
+	seg  model.Segment
+	sent int64
+}
+
+// NewService returns a service that answers with frames of size bytes, FCS not included,
+// through out.
+func NewService(s *UDPSock, size int32, out Output) *Service {
+	return &Service{UDPSock: s, size: size, out: out}
+}
+
+// Sent returns how many answers were sent.
+func (s *Service) Sent() int64 { return s.sent }
+
+// TryRead implements Pollable: a datagram that is read is answered.
+func (s *Service) TryRead(t *cpu.Task, size int) bool {
+	if !s.UDPSock.TryRead(t, size) {
+		return false
+	}
+	s.reply(t)
+	return true
+}
+
+// reply is the application's work on a request and sendmsg.
+func (s *Service) reply(t *cpu.Task) {
+	c := t.Core()
+	t.ToUser()
+	c.Spend(model.StageAppRead)
+	t.ToKernel()
+	c.Spend(model.StageSyscall)
+	s.send(c)
+}
+
+// send is udp_sendmsg down to the driver, to whom the last datagram came from.
+func (s *Service) send(c *cpu.Core) {
+	f := &s.seg.Frame
+	*f = model.Frame{Proto: model.UDP, Flow: s.from.Flow, TTL: 64, IPv6: s.from.IPv6, Len: s.size}
+	f.Payload = s.size - model.EthernetHeader - int32(f.Headers())
+	c.Spend(model.StageUDPSend)
+	c.SpendN(model.StageCopyByte, int(f.Payload))
+	c.BHDisable()
+	s.out(c, &s.seg)
+	c.BHEnable()
+	s.sent++
+}
+
+// Serve is a loop around recvfrom and sendto on a UDP socket: the body of a server with
+// one thread, such as netserver for UDP_RR.
+func Serve(s *Service) func(*cpu.Task) {
+	return func(t *cpu.Task) {
+		c := t.Core()
+		for {
+			t.ToKernel()
+			c.Spend(model.StageSyscall)
+			s.Recv(t)
+			s.reply(t)
+			t.ToUser()
+		}
+	}
+}
+
 // Hog burns CPU time in user mode for ever.
 func Hog(t *cpu.Task) {
 	t.ToUser()

@@ -11,6 +11,7 @@ type readiness struct {
 	wait   waitQueue
 	item   *epollItem
 	napiID int
+	busy   busyState
 }
 
 // markNAPI is sk_mark_napi_id: the socket remembers the NAPI that its last packet came
@@ -63,6 +64,7 @@ type Epoll struct {
 	head, tail *epollItem // rdllist
 	linked     int
 	napiID     int
+	busy       busyState
 	events     []Pollable
 	stats      EpollStats
 }
@@ -137,18 +139,21 @@ func (ep *Epoll) unlink() *epollItem {
 	return i
 }
 
-// Wait is epoll_wait by task t without a timeout: it sleeps until a socket is readable
-// and returns up to most of those that are, in the order in which they became ready. The
+// Wait is epoll_wait by task t without a timeout: it polls busily if it may, sleeps until
+// a socket is readable, and returns up to most of those that are, in the order in which they became ready. The
 // slice is the Epoll's: it is good until the next Wait.
 func (ep *Epoll) Wait(t *cpu.Task, most int) []Pollable {
 	c := t.Core()
 	for {
 		c.Look()
 		if !ep.Available() {
-			ep.wait.sleep(t)
+			if ep.busyLoop(c); !ep.Available() {
+				ep.wait.sleep(t)
+			}
 			continue
 		}
 		if ep.sendEvents(c, most); len(ep.events) > 0 {
+			ep.suspendIRQs(c)
 			ep.stats.Waits++
 			ep.stats.Events += int64(len(ep.events))
 			return ep.events

@@ -111,3 +111,142 @@ func (w *waitQueue) wake(c *cpu.Core) {
 	c.Spend(model.StageSockWakeup)
 	c.Wake(t)
 }
+
+// BusyLoopTime is busy_loop_current_time: the clock of busy loops, whose microseconds
+// last 1024 ns. The caller has looked.
+func BusyLoopTime(c *cpu.Core) int64 { return int64(c.Now()/sim.Nanosecond) >> 10 }
+
+// BusyLoopTimeout is busy_loop_timeout: whether a loop that began at start has lasted
+// longer than usecs by that clock; a loop of no length is over at once. The caller has
+// looked.
+func BusyLoopTimeout(c *cpu.Core, start, usecs int64) bool {
+	return usecs == 0 || BusyLoopTime(c) > start+usecs
+}
+
+// BusyWait is what a task that polls busily asks of the kernel below.
+type BusyWait struct {
+	// End is loop_end: whether to stop, for a loop on core c that began at start. Without it
+	// there is one turn, as for a read that must not block. Who calls End has looked.
+	End func(c *cpu.Core, start int64) bool
+	// Prefer says that softirqs are to leave the NAPI to the task (v5.11).
+	Prefer bool
+	// Budget is the most frames of one poll; 0 means the kernel's 8 (v5.11).
+	Budget int
+}
+
+// BusyPoller is the NAPI layer as busy polling sees it. A NAPI is named by its id; an id
+// of none does nothing. The calls are made by a task on core c.
+type BusyPoller interface {
+	// BusyLoop is napi_busy_loop: it polls until w.End says to stop. What it receives goes up
+	// the stack meanwhile.
+	BusyLoop(c *cpu.Core, id int, w *BusyWait)
+	// SuspendIRQs is napi_suspend_irqs, ResumeIRQs napi_resume_irqs (v6.13).
+	SuspendIRQs(c *cpu.Core, id int)
+	ResumeIRQs(c *cpu.Core, id int)
+}
+
+// BusyPoll are the busy-polling settings of a socket or of an epoll instance.
+type BusyPoll struct {
+	// Usecs is how long to poll before the task sleeps: SO_BUSY_POLL of a socket, and
+	// busy_poll_usecs or net.core.busy_poll of an epoll instance; 0: not at all.
+	Usecs int64
+	// Prefer is SO_PREFER_BUSY_POLL, or prefer_busy_poll.
+	Prefer bool
+	// Budget is SO_BUSY_POLL_BUDGET, or busy_poll_budget; 0 means 8.
+	Budget int
+	// PreferSuffices lets an epoll instance that prefers to poll do so for one turn if Usecs
+	// is 0 (v6.13). Sockets do not know it.
+	PreferSuffices bool
+}
+
+// busyState is what a socket or an epoll instance keeps for busy polling.
+type busyState struct {
+	poller BusyPoller
+	cfg    BusyPoll
+	wait   BusyWait // until there is something or the time is over
+	once   BusyWait // one turn
+}
+
+// set prepares busy polling through p; readable tells whether there is something, and who
+// calls it has looked. Without p there is no busy polling.
+func (b *busyState) set(p BusyPoller, cfg BusyPoll, readable func() bool) {
+	b.poller, b.cfg = p, cfg
+	b.once = BusyWait{Prefer: cfg.Prefer, Budget: cfg.Budget}
+	b.wait = b.once
+	b.wait.End = func(c *cpu.Core, start int64) bool {
+		return readable() || BusyLoopTimeout(c, start, cfg.Usecs)
+	}
+}
+
+// loop polls NAPI id, once if the caller must not block. It reports whether it did.
+func (b *busyState) loop(c *cpu.Core, id int, block bool) bool {
+	on := b.cfg.Usecs > 0 || b.cfg.PreferSuffices && b.cfg.Prefer
+	if b.poller == nil || id == 0 || !on {
+		return false
+	}
+	w := &b.once
+	if block {
+		w = &b.wait
+	}
+	b.poller.BusyLoop(c, id, w)
+	return true
+}
+
+// SetBusyPoll makes reads from the socket poll through p before they sleep or return
+// -EAGAIN (sk_busy_loop). It belongs to the construction of a run.
+func (s *UDPSock) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
+	cfg.PreferSuffices = false
+	s.busy.set(p, cfg, func() bool { return s.queue.Len() > 0 })
+}
+
+// busyLoop is sk_busy_loop; it reports whether it has polled.
+func (s *UDPSock) busyLoop(c *cpu.Core, block bool) bool {
+	c.Look()
+	return s.busy.loop(c, s.napiID, block)
+}
+
+// SetBusyPoll is that of UDPSock. A read polls once before it takes the socket, if the
+// receive queue is empty.
+func (s *TCPSock) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
+	cfg.PreferSuffices = false
+	s.busy.set(p, cfg, func() bool { return s.rcv.NextLen() > 0 })
+}
+
+// busyRead is what tcp_recvmsg does first: it polls if there is nothing to read.
+func (s *TCPSock) busyRead(c *cpu.Core, block bool) {
+	c.Look()
+	if s.rcv.NextLen() == 0 {
+		s.busy.loop(c, s.napiID, block)
+	}
+}
+
+// SetBusyPoll makes Wait poll through p before it sleeps (ep_busy_loop, v4.12): the NAPI
+// through which the last packet of a watched socket came. It belongs to the construction of a
+// run.
+func (ep *Epoll) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
+	ep.busy.set(p, cfg, ep.Available)
+}
+
+// busyLoop is ep_busy_loop. A loop that has found nothing forgets the NAPI, until a socket
+// becomes ready again, and gives it back to its interrupt.
+func (ep *Epoll) busyLoop(c *cpu.Core) {
+	id := ep.napiID
+	if !ep.busy.loop(c, id, true) {
+		return
+	}
+	if c.Look(); ep.Available() {
+		return
+	}
+	if ep.busy.cfg.Prefer {
+		ep.busy.poller.ResumeIRQs(c, id)
+		c.Look()
+	}
+	ep.napiID = 0
+}
+
+// suspendIRQs is ep_suspend_napi_irqs: there are events to return.
+func (ep *Epoll) suspendIRQs(c *cpu.Core) {
+	if ep.busy.poller != nil && ep.busy.cfg.Prefer && ep.napiID != 0 {
+		ep.busy.poller.SuspendIRQs(c, ep.napiID)
+	}
+}

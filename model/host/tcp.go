@@ -235,6 +235,7 @@ func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
 	s.env.record(c, &s.rxhash)
+	s.busyRead(c, true)
 	s.lock(c)
 	copied := 0
 	for {
@@ -261,6 +262,7 @@ func (s *TCPSock) Recv(t *cpu.Task, size int) int {
 func (s *TCPSock) TryRecv(t *cpu.Task, size int) (n int, ok bool) {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.busyRead(c, false)
 	s.lock(c)
 	n = s.copyQueue(c, size)
 	if n > 0 {

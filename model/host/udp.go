@@ -50,6 +50,7 @@ type UDPSock struct {
 	rmem    int           // sk_rmem_alloc
 	deficit int           // forward_deficit: read, but not yet given back to rmem
 	rxhash  uint32        // sk_rxhash: of the last datagram queued
+	from    model.Frame   // the last datagram read
 	stats   UDPStats
 }
 
@@ -146,6 +147,7 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 	s.env.record(c, &s.rxhash)
 	p := s.dequeue(c)
 	for p == nil {
+		s.busyLoop(c, true)
 		c.Look()
 		if s.queue.Len() == 0 {
 			s.wait.sleep(t)
@@ -159,10 +161,14 @@ func (s *UDPSock) Recv(t *cpu.Task) int {
 func (s *UDPSock) TryRecv(t *cpu.Task) (n int, ok bool) {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
-	if p := s.dequeue(c); p != nil {
-		return s.consume(c, p), true
+	p := s.dequeue(c)
+	if p == nil && s.busyLoop(c, false) {
+		p = s.dequeue(c)
 	}
-	return 0, false
+	if p == nil {
+		return 0, false
+	}
+	return s.consume(c, p), true
 }
 
 // TryRead implements Pollable; a datagram is read whole.
@@ -183,6 +189,7 @@ func (s *UDPSock) consume(c *cpu.Core, p *model.SKB) int {
 	for _, arrival := range p.Arrivals {
 		s.deliver(c.Now(), arrival)
 	}
+	s.from = p.Frame
 	s.Bytes += int64(n)
 	s.Reads++
 	if !s.rcvbuf.Batch {

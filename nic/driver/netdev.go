@@ -39,6 +39,8 @@ type Config struct {
 	// the interface.
 	GROFlushTimeout sim.Time
 	DeferHardIRQs   int
+	// IRQSuspendTimeout is irq_suspend_timeout of its NAPIs (v6.13).
+	IRQSuspendTimeout sim.Time
 	// GROFrags lets the driver call napi_gro_frags: headers are copied into a head of the
 	// NAPI's own, the payload stays in a page fragment.
 	GROFrags bool
@@ -112,6 +114,7 @@ func newNetdev(cfg Config, host Host, dev *nic.Device) *Netdev {
 func (d *Netdev) addNAPI(cfg softirq.NAPIConfig) *softirq.NAPI {
 	cfg.Name = d.cfg.Name
 	cfg.GROFlushTimeout, cfg.DeferHardIRQs = d.cfg.GROFlushTimeout, d.cfg.DeferHardIRQs
+	cfg.IRQSuspendTimeout = d.cfg.IRQSuspendTimeout
 	n := softirq.NewNAPI(cfg)
 	d.napis = append(d.napis, n)
 	return n

@@ -54,6 +54,8 @@ const (
 // turns every saved cycle into goodput.
 var definitions = []Definition{
 	{"goodput", "bit/s", Higher, BlockThroughput, "payload that applications have read"},
+	{"transactions", "1/s", Higher, BlockThroughput, "requests of clients that were answered"},
+	{"request_retries", "frames", Lower, BlockThroughput, "requests that clients sent again because no answer came"},
 	{"rx_frames", "frames", Higher, BlockThroughput, "frames that the driver took from its rings"},
 	{"frames_written", "frames", Higher, BlockThroughput, "frames that tasks sent to tap devices and veth pairs"},
 	{"rx_bytes", "B", Higher, BlockThroughput, "bytes of the frames that devices wrote to memory, without FCS"},
@@ -71,6 +73,8 @@ var definitions = []Definition{
 	{"work_per_poll", "frames", Neither, BlockReceive, "frames taken in one poll of a NAPI that receives"},
 	{"backlog_polls", "1/s", Neither, BlockReceive, "polls of the backlogs, which deliver what was sent to another core or through netif_rx"},
 	{"received_rps", "1/s", Neither, BlockReceive, "interrupts by which a core learnt of packets that RPS had put on its backlog"},
+	{"busy_polls", "1/s", Neither, BlockReceive, "polls by tasks that busy polling lets wait at the card; polls does not count them"},
+	{"busy_poll_frames", "frames", Neither, BlockReceive, "frames that these polls took: BusyPollRxPackets"},
 	{"time_squeeze", "1", Lower, BlockReceive, "net_rx_action ended with work left"},
 	{"ksoftirqd_wakeups", "1/s", Neither, BlockReceive, "softirq work handed to ksoftirqd"},
 	{"context_switches", "1/s", Neither, BlockReceive, "switches between tasks"},
@@ -80,6 +84,11 @@ var definitions = []Definition{
 	{"latency_p99", "s", Lower, BlockLatency, "from the wire to the application, 99th percentile"},
 	{"latency_p999", "s", Lower, BlockLatency, "from the wire to the application, 99.9th percentile"},
 	{"latency_max", "s", Lower, BlockLatency, "from the wire to the application, largest value"},
+	{"rtt_mean", "s", Lower, BlockLatency, "from a client's request to its answer, mean"},
+	{"rtt_p50", "s", Lower, BlockLatency, "from a client's request to its answer, median"},
+	{"rtt_p90", "s", Lower, BlockLatency, "from a client's request to its answer, 90th percentile"},
+	{"rtt_p99", "s", Lower, BlockLatency, "from a client's request to its answer, 99th percentile"},
+	{"rtt_max", "s", Lower, BlockLatency, "from a client's request to its answer, largest value"},
 
 	{"cpu_busy", "1", Neither, BlockCPU, "share of time in which cores did not idle, over all cores"},
 	{"cpu_softirq", "1", Neither, BlockCPU, "share of time in softirqs, ksoftirqd included, over all cores"},

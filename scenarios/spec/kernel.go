@@ -73,6 +73,12 @@ type Sysctl struct {
 	FlowLimitCPUs CPUMask `yaml:"net.core.flow_limit_cpu_bitmap" default:"0" kernel:"sysctl net.core.flow_limit_cpu_bitmap"`
 	// The number of buckets by which the flow limit tells flows apart.
 	FlowLimitTableLen int `yaml:"net.core.flow_limit_table_len" default:"4096" min:"1" max:"16777216" unit:"buckets" kernel:"sysctl net.core.flow_limit_table_len"`
+	// How long reads from sockets that do not say so themselves poll the network card before
+	// they sleep or return -EAGAIN; 0: not at all.
+	BusyRead unit.Duration `yaml:"net.core.busy_read" default:"0s" max:"2147s" bare:"us" kernel:"sysctl net.core.busy_read"`
+	// How long epoll_wait polls the card of a socket before it sleeps, if its epoll instance
+	// does not say so itself; kernels before 4.10 poll in select and poll only.
+	BusyPoll unit.Duration `yaml:"net.core.busy_poll" default:"0s" max:"2147s" bare:"us" kernel:"sysctl net.core.busy_poll"`
 	// The receive buffer of a socket that does not ask for one, TCP excepted.
 	RmemDefault unit.Bytes `yaml:"net.core.rmem_default" default:"212992B" min:"2304B" max:"2147483647B" bare:"B" kernel:"sysctl net.core.rmem_default"`
 	// The largest receive buffer that a socket may ask for.
@@ -139,6 +145,13 @@ const (
 	IfRunning        = "if_running"
 	AlwaysScheduled  = "always"
 	BusyPollingNAPIs = "busy_poll"
+
+	BusyPoll       = "busy_poll"
+	EachPoll       = "each_poll"
+	OwnedByLoop    = "owned"
+	PreferBusyPoll = "prefer"
+	EpollParams    = "epoll_params"
+	IRQSuspend     = "irq_suspend"
 
 	Ksoftirqd    = "ksoftirqd"
 	Inline       = "inline"

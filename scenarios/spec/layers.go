@@ -163,6 +163,15 @@ func (s *Scenario) complete(given strict.Positions, stem string) {
 		}
 		s.NICs[name] = nic
 	}
+	for name, app := range s.Apps {
+		if app.Kind.reads() && !given.Has("apps."+name+".busy_poll") {
+			app.BusyPoll = s.Sysctl.BusyRead
+			if app.Wait == WaitEpoll {
+				app.BusyPoll = s.Sysctl.BusyPoll
+			}
+			s.Apps[name] = app
+		}
+	}
 	for name, t := range s.Traffic {
 		if nic, ok := s.NICs[t.NIC]; ok && t.Kind == TrafficTCP && t.MSS == 0 {
 			t.MSS = unit.Bytes(nic.MTU - t.ipHeader() - tcpHeader - tcpTimestamps)

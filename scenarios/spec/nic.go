@@ -102,6 +102,9 @@ type NAPI struct {
 	// The number of polls after one with work that leave the interrupt masked, if there is a
 	// gro_flush_timeout.
 	DeferHardIRQs int `yaml:"napi_defer_hard_irqs" default:"0" min:"0" max:"2147483647" unit:"polls" kernel:"/sys/class/net/IF/napi_defer_hard_irqs"`
+	// The time for which an epoll instance that prefers to poll keeps the interrupt masked
+	// while its task handles events; 0: no longer than gro_flush_timeout. Set by netlink.
+	IRQSuspendTimeout unit.Duration `yaml:"irq_suspend_timeout" default:"0s" max:"10s" bare:"ns" kernel:"netdev-genl napi-set irq-suspend-timeout"`
 	// Whether each instance is polled by a thread of its own instead of the softirq, and
 	// whether that thread polls without a pause.
 	Threaded Threaded `yaml:"threaded" default:"disabled" kernel:"/sys/class/net/IF/threaded"`

@@ -83,6 +83,7 @@ nics:
     napi:
       gro_flush_timeout: 0s
       napi_defer_hard_irqs: 0
+      irq_suspend_timeout: 0s
       threaded: disabled
       thread_cpu: 0
     gro_max_size: 0B
@@ -108,6 +109,8 @@ sysctl:
   net.core.rps_sock_flow_entries: 0
   net.core.flow_limit_cpu_bitmap: "0"
   net.core.flow_limit_table_len: 4096
+  net.core.busy_read: 0s
+  net.core.busy_poll: 0s
   net.core.rmem_default: 208KiB
   net.core.rmem_max: 208KiB
   net.core.skb_defer_max: 64
@@ -184,7 +187,7 @@ func TestValidate(t *testing.T) {
 	hog := s.Apps["hog"]
 	hog.Kind = "cpu-pig"
 	s.Apps["hog"] = hog
-	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, cpu-hog, tun-writer, vhost, udp-sender (did you mean "cpu-hog"?)
+	const want = `apps.hog.kind: "cpu-pig" is not one of tcp-reader, udp-reader, udp-server, cpu-hog, tun-writer, vhost, udp-sender (did you mean "cpu-hog"?)
 cpus: 0 is less than 1
 duration: 0s is less than 1us: nothing happens in less
 hz: "0" is not one of 100, 250, 300, 1000

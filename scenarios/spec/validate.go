@@ -79,6 +79,7 @@ func (s *Scenario) relations(stages []string) faults.List {
 	c.writers()
 	for _, name := range sorted(s.Apps) {
 		c.app("apps."+name, s.Apps[name])
+		c.busyPoll("apps."+name, s.Apps[name])
 	}
 	for _, name := range sorted(s.Traffic) {
 		c.traffic("traffic."+name, s.Traffic[name])
@@ -147,6 +148,9 @@ func (c *checker) napi(path string, n NAPI) {
 	k := c.Kernel.Behaviours
 	if v := k[NAPIComplete]; n.DeferHardIRQs > 0 && v != DeferHardIRQs && v != "" {
 		c.fault(path+".napi_defer_hard_irqs", "the kernel has no such setting: kernel.behaviours.%s is %s, not %s", NAPIComplete, v, DeferHardIRQs)
+	}
+	if v := k[BusyPoll]; n.IRQSuspendTimeout > 0 && v != IRQSuspend && v != "" {
+		c.fault(path+".irq_suspend_timeout", "the kernel has no such setting: kernel.behaviours.%s is %s, not %s", BusyPoll, v, IRQSuspend)
 	}
 	v := k[NAPIThreaded]
 	switch {
@@ -231,6 +235,31 @@ func (c *checker) steering(path string, q RXQueue) {
 	}
 }
 
+// busyPoll checks that the kernel has the busy-polling settings that an app uses.
+func (c *checker) busyPoll(path string, app App) {
+	v := c.Kernel.Behaviours[BusyPoll]
+	since := PreferBusyPoll // the first version that has them
+	if app.Wait == WaitEpoll {
+		since = EpollParams
+	}
+	order := []string{EachPoll, OwnedByLoop, PreferBusyPoll, EpollParams, IRQSuspend}
+	if v == "" || slices.Index(order, v) >= slices.Index(order, since) || !slices.Contains(order, v) {
+		return
+	}
+	lacks := func(field string) {
+		c.fault(path+"."+field, "the kernel has no such setting: kernel.behaviours.%s is %s, not %s or later", BusyPoll, v, since)
+	}
+	if app.PreferBusyPoll {
+		lacks("prefer_busy_poll")
+	}
+	if app.BusyPollBudget > 0 {
+		lacks("busy_poll_budget")
+	}
+	if app.Wait == WaitEpoll && app.BusyPoll != c.Sysctl.BusyPoll {
+		lacks("busy_poll")
+	}
+}
+
 func (c *checker) traffic(path string, t Traffic) {
 	nic, ok := c.NICs[t.NIC]
 	_, veth := c.Veths[t.NIC]
@@ -253,13 +282,21 @@ func (c *checker) traffic(path string, t Traffic) {
 		if t.TSO < t.MSS {
 			c.fault(path+".tso", "%v is less than one segment: the mss is %v", t.TSO, t.MSS)
 		}
-	case TrafficUDP:
-		if least := unit.Bytes(ethernetHeader + ipv6Header + udpHeader + ethernetFCS); t.IPv6 && t.Size < least {
-			c.fault(path+".size", "%v is less than %v, the smallest frame of UDP over IPv6", t.Size, least)
+	case TrafficUDP, TrafficRR:
+		c.frame(path+".size", t, t.Size, nic)
+		if t.Kind == TrafficRR {
+			c.frame(path+".reply", t, t.Reply, nic)
 		}
-		if most := unit.Bytes(ethernetHeader + nic.MTU + ethernetFCS); t.Size > most {
-			c.fault(path+".size", "%v is more than %v, the largest frame with the MTU %d of %s", t.Size, most, nic.MTU, t.NIC)
-		}
+	}
+}
+
+// frame checks the size of a UDP frame.
+func (c *checker) frame(path string, t Traffic, size unit.Bytes, nic NIC) {
+	if least := unit.Bytes(ethernetHeader + ipv6Header + udpHeader + ethernetFCS); t.IPv6 && size < least {
+		c.fault(path, "%v is less than %v, the smallest frame of UDP over IPv6", size, least)
+	}
+	if most := unit.Bytes(ethernetHeader + nic.MTU + ethernetFCS); size > most {
+		c.fault(path, "%v is more than %v, the largest frame with the MTU %d of %s", size, most, nic.MTU, t.NIC)
 	}
 }
 
@@ -269,6 +306,8 @@ func (c *checker) reader(path string, t Traffic) {
 	switch {
 	case t.To == "" && t.Kind == TrafficTCP:
 		c.fault(path, "is missing: a TCP connection needs an app that accepts it")
+	case t.To == "" && t.Kind == TrafficRR:
+		c.fault(path, "is missing: requests need an app that answers them")
 	case t.To == "" || t.Kind == "":
 	case !ok:
 		f := c.fault(path, "there is no app %q", t.To)

@@ -14,12 +14,12 @@ type App struct {
 	Nice int `yaml:"nice" default:"0" min:"-20" max:"19" kernel:"setpriority"`
 	// The size of the buffer that each read call offers.
 	ReadSize unit.Bytes `yaml:"read_size" default:"128KiB" min:"1B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"recv len"`
-	// How the task waits for data: in recv with a task for each connection, or one task in
+	// How the task waits for data: in recv with a task for each connection or client, or one task in
 	// epoll_wait for all of them, which then reads each ready socket until it would block.
-	Wait AppWait `yaml:"wait" default:"recv" for:"tcp-reader,udp-reader"`
+	Wait AppWait `yaml:"wait" default:"recv" for:"tcp-reader,udp-reader,udp-server"`
 	// The receive buffer that the task asks for, which also ends its autotuning. 0 leaves
 	// the choice to the kernel: net.ipv4.tcp_rmem or net.core.rmem_default.
-	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader" kernel:"SO_RCVBUF"`
+	Rcvbuf unit.Bytes `yaml:"rcvbuf" default:"0B" max:"1GiB" for:"tcp-reader,udp-reader,udp-server" kernel:"SO_RCVBUF"`
 	// Whether the task asks for merged datagrams, so that one read may return several.
 	UDPGRO bool `yaml:"udp_gro" default:"off" for:"udp-reader" kernel:"UDP_GRO"`
 
@@ -33,6 +33,27 @@ type App struct {
 	Size unit.Bytes `yaml:"size" required:"true" min:"64B" max:"65535B" for:"tun-writer,vhost,udp-sender"`
 	// When frames become due. What the task has no time for waits.
 	Arrivals Arrivals `yaml:"arrivals" required:"true" oneof:"true" for:"tun-writer,vhost,udp-sender"`
+
+	// How long the task polls the network card by itself before it sleeps, in the kernel's
+	// microseconds of 1024 ns; 0: not at all. A task that waits in epoll_wait polls there, by the
+	// settings of its epoll instance; the kernel has had them since v6.9.
+	BusyPoll unit.Duration `yaml:"busy_poll" derived:"net.core.busy_read, or net.core.busy_poll with wait: epoll" max:"2147s" bare:"us" for:"tcp-reader,udp-reader,udp-server" kernel:"SO_BUSY_POLL, EPIOCSPARAMS busy_poll_usecs"`
+	// Whether the task would rather poll than be served by softirqs, which then leave the card
+	// to it when they have much to do. With napi_defer_hard_irqs and gro_flush_timeout the
+	// interrupt stays masked between two of its polls.
+	PreferBusyPoll bool `yaml:"prefer_busy_poll" default:"off" for:"tcp-reader,udp-reader,udp-server" kernel:"SO_PREFER_BUSY_POLL, EPIOCSPARAMS prefer_busy_poll"`
+	// The most frames of one of these polls; 0 stands for the kernel's 8.
+	BusyPollBudget int `yaml:"busy_poll_budget" default:"0" min:"0" max:"65535" unit:"frames" for:"tcp-reader,udp-reader,udp-server" kernel:"SO_BUSY_POLL_BUDGET, EPIOCSPARAMS busy_poll_budget"`
+}
+
+// BusyPolls reports whether an app may poll busily.
+func (s *Scenario) BusyPolls() bool {
+	for _, app := range s.Apps {
+		if app.BusyPoll > 0 || app.PreferBusyPoll {
+			return true
+		}
+	}
+	return s.Sysctl.BusyRead > 0
 }
 
 // AppKind says what a task does.
@@ -42,6 +63,7 @@ type AppKind string
 const (
 	AppTCPReader AppKind = "tcp-reader" // reads TCP connections as fast as it can
 	AppUDPReader AppKind = "udp-reader" // reads a UDP socket as fast as it can
+	AppUDPServer AppKind = "udp-server" // answers each request of rr traffic
 	AppCPUHog    AppKind = "cpu-hog"    // computes without end
 	AppTunWriter AppKind = "tun-writer" // writes frames to a tap device, one a system call
 	AppVhost     AppKind = "vhost"      // the vhost thread of a guest, which writes its packets to a tap device
@@ -51,7 +73,7 @@ const (
 // Values returns the kinds that can be written.
 func (AppKind) Values() []string {
 	return []string{
-		string(AppTCPReader), string(AppUDPReader), string(AppCPUHog),
+		string(AppTCPReader), string(AppUDPReader), string(AppUDPServer), string(AppCPUHog),
 		string(AppTunWriter), string(AppVhost), string(AppUDPSender),
 	}
 }
@@ -68,19 +90,26 @@ const (
 // Values returns the ways that can be written.
 func (AppWait) Values() []string { return []string{string(WaitRecv), string(WaitEpoll)} }
 
+// reads reports whether tasks of this kind read sockets.
+func (k AppKind) reads() bool {
+	return k == AppTCPReader || k == AppUDPReader || k == AppUDPServer
+}
+
 // sends reports whether tasks of this kind send frames.
 func (k AppKind) sends() bool { return k == AppTunWriter || k == AppVhost || k == AppUDPSender }
 
 // Traffic is what one peer sends.
 type Traffic struct {
-	// Whether the peer reacts to the receiver (tcp, a closed loop) or not (udp).
+	// Whether the peer sends a stream and reacts to the receiver (tcp), sends datagrams whatever
+	// becomes of them (udp), or sends a request and waits for the answer (rr).
 	Kind TrafficKind `yaml:"kind" required:"true"`
 	// The network card that the traffic arrives at. UDP may name a veth pair: then a queueing
 	// discipline of its sending end lets the frames out, in the NET_TX softirq.
 	NIC string `yaml:"nic" required:"true"`
 	// The app that reads the traffic. UDP without a reader meets no socket and is dropped.
 	To string `yaml:"to"`
-	// The number of flows: TCP connections, or UDP senders that take turns.
+	// The number of flows: TCP connections, UDP senders that take turns, or clients with one
+	// request each at a time.
 	Flows int `yaml:"flows" default:"1" min:"1" max:"65536"`
 	// Whether the packets are of IPv6, whose header is 20 bytes longer than that of IPv4.
 	IPv6 bool `yaml:"ipv6" default:"off"`
@@ -98,9 +127,16 @@ type Traffic struct {
 	InitCwnd int `yaml:"init_cwnd" default:"10" min:"1" max:"1000" unit:"segments" for:"tcp" kernel:"initcwnd"`
 
 	// The size of each frame on the wire, from the Ethernet header to the checksum.
-	Size unit.Bytes `yaml:"size" required:"true" min:"64B" for:"udp"`
+	Size unit.Bytes `yaml:"size" required:"true" min:"64B" for:"udp,rr"`
 	// When frames are sent, over all flows together.
 	Arrivals Arrivals `yaml:"arrivals" required:"true" oneof:"true" for:"udp"`
+
+	// The size of each answer's frame on the wire.
+	Reply unit.Bytes `yaml:"reply" default:"64B" min:"64B" for:"rr"`
+	// The time from an answer to the client's next request: what its own machine takes.
+	Think unit.Duration `yaml:"think" default:"0s" for:"rr"`
+	// The time after which a request without an answer is sent again.
+	Timeout unit.Duration `yaml:"timeout" default:"200ms" min:"1us" for:"rr"`
 }
 
 // TrafficKind says how a peer sends.
@@ -110,10 +146,13 @@ type TrafficKind string
 const (
 	TrafficTCP TrafficKind = "tcp"
 	TrafficUDP TrafficKind = "udp"
+	TrafficRR  TrafficKind = "rr" // requests and answers over UDP
 )
 
 // Values returns the kinds that can be written.
-func (TrafficKind) Values() []string { return []string{string(TrafficTCP), string(TrafficUDP)} }
+func (TrafficKind) Values() []string {
+	return []string{string(TrafficTCP), string(TrafficUDP), string(TrafficRR)}
+}
 
 // ipHeader is the length of the IP header of the traffic's packets.
 func (t Traffic) ipHeader() int {
@@ -125,8 +164,11 @@ func (t Traffic) ipHeader() int {
 
 // reader returns the kind of app that reads the traffic.
 func (k TrafficKind) reader() AppKind {
-	if k == TrafficTCP {
+	switch k {
+	case TrafficTCP:
 		return AppTCPReader
+	case TrafficRR:
+		return AppUDPServer
 	}
 	return AppUDPReader
 }
