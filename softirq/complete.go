@@ -157,6 +157,7 @@ func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 	expires := sd.core.Now() + d
 	n.traceTimer(sd.core, trace.HRTimerStart, expires)
 	n.timer.StartOn(sd.core, expires)
+	sd.core.Spend(model.StageHRTimerStart)
 }
 
 // expire is __run_hrtimer of the NAPI's timer, in hardirq context on the core that armed it.

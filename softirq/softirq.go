@@ -151,6 +151,7 @@ func (sd *Softnet) runPending() {
 func (sd *Softnet) wakeupSoftirqd() {
 	if !sd.ksoftirqd.Runnable() {
 		sd.stats.KsoftirqdWakeups++
+		sd.core.Spend(model.StageKsoftirqdWakeup)
 		sd.core.Wake(sd.ksoftirqd)
 	}
 }
@@ -170,7 +171,9 @@ func (sd *Softnet) runKsoftirqd(t *cpu.Task) {
 	for {
 		c.Look()
 		if sd.pending == 0 {
+			c.Spend(model.StageKsoftirqdTurn)
 			t.Sleep()
+			c.Spend(model.StageKsoftirqdTurn)
 			continue
 		}
 		c.KsoftirqdRunBegin()

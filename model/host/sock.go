@@ -97,6 +97,7 @@ func (w *waitQueue) sleep(t *cpu.Task) {
 	w.sleeper = t
 	t.Sleep()
 	w.sleeper = nil
+	t.Core().Spend(model.StageSockWait)
 }
 
 // wake is sock_def_readable. A sleeper is woken once: packets that come while it is
