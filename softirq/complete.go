@@ -154,6 +154,8 @@ func (n *NAPI) startTimerOn(sd *Softnet, d sim.Time) {
 	if n.timer == nil {
 		n.timer = sd.core.NewHRTimer(n.expire)
 	}
+	sd.core.Spend(model.StageHRTimerStart)
+	sd.core.Look()
 	expires := sd.core.Now() + d
 	n.traceTimer(sd.core, trace.HRTimerStart, expires)
 	n.timer.StartOn(sd.core, expires)

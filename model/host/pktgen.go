@@ -19,6 +19,8 @@ type PktgenConfig struct {
 	Prepare, Look sim.Time
 	// Once is what the first preparation costs more.
 	Once sim.Time
+	// NewSKB is told of each preparation, when it is done; it may be nil.
+	NewSKB func()
 }
 
 // SpinLimit is the wait that pktgen spends looking at the clock; it sleeps for longer ones.
@@ -39,6 +41,9 @@ func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int) int) func(*cpu.Task)
 		for sent := 0; sent < cfg.Count; {
 			if ok {
 				c.Work(cfg.Prepare)
+				if c.Look(); cfg.NewSKB != nil {
+					cfg.NewSKB()
+				}
 			}
 			if cfg.Delay > 0 && !first { // pktgen looks only once something was sent
 				spin(t, &cfg, next)

@@ -173,6 +173,7 @@ func (b *bench) buildKernel() error {
 	}
 	b.buildMemory()
 	b.stack = stack.New(&b.env)
+	b.stack.RouteHint = b.behaviours[spec.IPList] == spec.RouteHint
 	for _, c := range b.machine.Cores {
 		b.softnets = append(b.softnets, softirq.NewSoftnet(c, cfg, b.stack, b.env.SKBs))
 		b.softnets[c.ID].SetHeads(b.env.Heads)
@@ -401,7 +402,7 @@ func (b *bench) buildPktgen() {
 	for _, run := range b.runs {
 		cfg := host.PktgenConfig{
 			Start: b.at(run.start + b.shift), Count: run.count, Burst: run.burst, Delay: run.delay,
-			Prepare: b.prices.prepare, Look: b.prices.look,
+			Prepare: b.prices.prepare, Look: b.prices.look, NewSKB: b.na.NewSKB,
 		}
 		if b.wokenBySoftirq(run.pid) {
 			cfg.Start, cfg.Once = 0, ns(max(b.shift, 0))
