@@ -16,10 +16,9 @@ import (
 	"napisim/softirq"
 )
 
-// streams reports whether both ends of a recording are processes with TCP connections.
+// streams reports whether both ends of a recording are processes that answer each other.
 func streams(r *recording.Recording) bool {
-	proto := r.Sender.Fields["proto"]
-	return r.Topology == "nic" && (r.Sender.Role == "tcpsend" || r.Sender.Role == "rrcli" && proto != "udp")
+	return r.Topology == "nic" && (r.Sender.Role == "tcpsend" || r.Sender.Role == "rrcli")
 }
 
 // firstFrame returns when a process first gave a frame to a driver.
@@ -46,6 +45,9 @@ const (
 
 // buildStreams makes both processes and their connections.
 func (b *bench) buildStreams() error {
+	if b.rec.Sender.Fields["proto"] == "udp" {
+		return b.buildDatagrams()
+	}
 	conns, err := field(b.rec.Sender, "conns", 1)
 	if err != nil {
 		return err
