@@ -15,11 +15,12 @@ const rrSize = 1
 // rrBuffer is the buffer of its reads.
 const rrBuffer = 65536
 
-// call is a system call of a process.
+// call is a system call of a process, entry and exit.
 func call(t *cpu.Task, body func()) {
 	t.ToKernel()
 	t.Core().Spend(model.StageSyscall)
 	body()
+	t.Core().Spend(model.StageSyscall)
 	t.ToUser()
 }
 
