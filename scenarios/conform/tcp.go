@@ -66,16 +66,28 @@ func (b *bench) buildStreams() error {
 		b.stack.Bind(toClient, clients[i])
 		l.Listen(servers[i])
 	}
-	core := b.machine.Cores[0]
 	client, server, err := b.streamBodies(l, clients, servers)
 	if err != nil {
 		return err
 	}
-	// The server waits for the client; both have slept for long.
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, server).WakeFromDevice()
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{}, client).WakeFromDevice()
+	b.processes(client, server)
 	return nil
 }
+
+// processes makes both processes. The server has slept for long when the client, which
+// runs up to its first call, is executed.
+func (b *bench) processes(client, server func(*cpu.Task)) {
+	core := b.machine.Cores[0]
+	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, server).WakeFromDevice()
+	t := b.machine.NewTask(core, "nt", cpu.TaskConfig{}, client)
+	b.eng.Schedule(max(b.at(firstFrame(b.in)+b.shift-execTime), 0), phaseMarks, waker{t}, 0)
+}
+
+// waker wakes a task.
+type waker struct{ t *cpu.Task }
+
+// Fire implements sim.Handler.
+func (w waker) Fire(uint64) { w.t.WakeFromDevice() }
 
 func (b *bench) streamBodies(l *duplex.Listener, clients, servers []*duplex.Sock) (client, server func(*cpu.Task), err error) {
 	start := b.at(firstFrame(b.in) + b.shift)
@@ -143,7 +155,6 @@ const execTime = 8_000_000
 // begin lets a client run up to the instant at which it begins.
 func (b *bench) begin(t *cpu.Task, start sim.Time) {
 	c := t.Core()
-	t.SleepUntil(start - ns(execTime))
 	t.ToUser()
 	for c.Look(); c.Now() < start; c.Look() {
 		c.Work(min(start-c.Now(), 100*sim.Microsecond))
