@@ -68,6 +68,9 @@ type ReceiverConfig struct {
 	// DeferBacklogAcks holds ACKs back until the backlog has been worked off, one for all,
 	// as since Linux 6.7 (net.ipv4.tcp_backlog_ack_defer).
 	DeferBacklogAcks bool
+	// ClockOffset is how far the clock of timestamps, which has milliseconds, is ahead of
+	// simulated time.
+	ClockOffset sim.Time
 	// InitialRTT is the round-trip time that the handshake has measured; 0 means
 	// none. It bounds the delay of ACKs.
 	InitialRTT sim.Time

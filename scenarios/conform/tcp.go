@@ -125,6 +125,8 @@ func field(r recording.Report, name string, otherwise int) (int, error) {
 func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock, error) {
 	rcv := tcp.DefaultReceiverConfig()
 	rcv.Flow, rcv.DeferBacklogAcks = flow, true
+	// Ticks fall on whole milliseconds of the monotonic clock (tick_init_jiffy_update).
+	rcv.ClockOffset = sim.Millisecond - b.tickPhase%sim.Millisecond
 	for _, name := range tcp.Behaviours() {
 		if err := rcv.Choose(name, b.behaviours[name]); err != nil {
 			return nil, err
