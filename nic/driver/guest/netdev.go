@@ -204,8 +204,8 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	kept := min(n, d.bufferless)
 	d.bufferless -= kept
 	for range kept {
-		if *d.page -= d.large; *d.page < 0 {
-			*d.page = fragPage - d.large
+		if *d.page -= d.large - model.SKBHead; *d.page < 0 {
+			*d.page = fragPage - (d.large - model.SKBHead)
 			c.Spend(model.StagePageSlow)
 		}
 	}
