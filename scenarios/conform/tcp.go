@@ -125,6 +125,7 @@ func field(r recording.Report, name string, otherwise int) (int, error) {
 func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock, error) {
 	rcv := tcp.DefaultReceiverConfig()
 	rcv.Flow, rcv.DeferBacklogAcks = flow, true
+	rcv.HeadTruesize = 1024 + model.SKBHead // of napi_alloc_skb, as recorded
 	// Ticks fall on whole milliseconds of the monotonic clock (tick_init_jiffy_update).
 	rcv.ClockOffset = sim.Millisecond - b.tickPhase%sim.Millisecond
 	for _, name := range tcp.Behaviours() {
