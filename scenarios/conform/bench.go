@@ -243,7 +243,7 @@ func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 	cfg := guest.Config{
 		FreshSKB: b.prices.freshSKB,
 		Name:     dev.Name, RXCsum: dev.Features["rx-checksumming"],
-		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci",
+		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci" || b.rec.Kernel.Preset != "v6.1", // virtio_net has them since v6.11
 	}
 	for _, q := range b.rec.IRQs {
 		if q.Dev != dev.Name {
