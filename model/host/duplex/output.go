@@ -15,6 +15,7 @@ const (
 	maxTCPHeader = 320
 	skbTruesize  = 1280
 	initCwnd     = 10
+	firstSeq     = 1 // the SYN took number 0
 	// limitOutput is net.ipv4.tcp_limit_output_bytes.
 	limitOutput = 1 << 20
 )
@@ -83,9 +84,8 @@ type usage struct {
 }
 
 func (s *sender) init(cfg *Config) {
-	const first = 1
 	s.mss, s.tso = cfg.Receiver.MSS, cfg.TSO
-	s.una, s.nxt, s.write, s.pushed, s.small = first, first, first, first, first
+	s.una, s.nxt, s.write, s.pushed, s.small = firstSeq, firstSeq, firstSeq, firstSeq, firstSeq
 	s.cwnd, s.ssthresh = initCwnd, math.MaxInt32
 	s.gsoSegs = 1
 	s.pacing = s.rate()
