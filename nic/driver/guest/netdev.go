@@ -62,6 +62,8 @@ type Netdev struct {
 	freed       int64 // skbs ever freed, when last looked
 	slabBuffers int64 // the first buffers come from the slab, not from a page: GRO cannot move them
 	bufferless  int   // large frames whose descriptors have no buffer yet
+	heads       *int  // what is left of the page that heads of copied frames are cut from
+	copied      int   // frames whose heads were paid for, and whose descriptors were not made ready
 	page        *int  // what is left of the page that buffers of large frames are cut from
 	stats       Stats
 }
@@ -186,12 +188,30 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	s.Arrivals = append(s.Arrivals, f.Arrival)
 	if f.Len > copybreak {
 		d.keep(s)
+	} else {
+		d.copyHead(c)
 	}
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
 	c.Spend(model.StageSKBBuild)
 	d.napi.GROReceive(s)
+}
+
+// smallHeads is how many heads of skbs for copied frames come from one page.
+const smallHeads = 4
+
+// copyHead pays for the head of an skb that a frame is copied to. What the refill of such
+// frames costs is nearly all a new page of heads.
+func (d *Netdev) copyHead(c *cpu.Core) {
+	if d.heads == nil {
+		return
+	}
+	d.copied++
+	if *d.heads--; *d.heads <= 0 {
+		*d.heads = smallHeads
+		c.SpendN(model.StageRefill, smallHeads)
+	}
 }
 
 // keep lets an skb have its buffer: build_skb around it, as e1000 and e1000e do, or what
@@ -220,6 +240,10 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 			*d.page = fragPage - d.buffer
 			c.Spend(model.StagePageSlow)
 		}
+	}
+	if paid := min(n-kept, d.copied); paid > 0 {
+		d.copied -= paid
+		kept += paid
 	}
 	c.SpendN(model.StageRefill, n-kept)
 	d.made += int64(n)

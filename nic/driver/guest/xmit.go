@@ -60,11 +60,11 @@ func (q *qdisc) pop() {
 // with its qdisc. It belongs to the construction of a run. Without it nothing raises
 // NET_TX, which is right only where nobody looks at it and only Burst sends.
 func OpenNetTX(sd *softirq.Softnet, devs ...*Netdev) {
-	page := new(int)
+	page, heads := new(int), new(int)
 	for _, d := range devs {
 		d.netTX = true
 		if d.txNAPI == nil { // virtio_net has a page for each queue, the others one for each core
-			d.page = page
+			d.page, d.heads = page, heads
 		}
 	}
 	sd.OpenSoftirq(softirq.NetTX, func() {
