@@ -183,7 +183,7 @@ var stageText = [NumStages]struct {
 	StageSendByte:        {"send_byte", "copying one byte from user space into new pages", true},
 	StageTCPXmit:         {"tcp_xmit", "tcp_write_xmit of one skb down to the driver: headers, IP, qdisc", false},
 	StageGSOSegment:      {"gso_segment", "cutting one segment off an skb in software", false},
-	StagePageFault:       {"page_fault", "first access to one page of a process", false},
+	StagePageFault:       {"page_fault", "first access to one page of a process that is not mapped yet", false},
 	StageEpollWait:       {"epoll_wait", "epoll_wait without its events", false},
 }
 

@@ -68,6 +68,12 @@ type ReceiverConfig struct {
 	// DeferBacklogAcks holds ACKs back until the backlog has been worked off, one for all,
 	// as since Linux 6.7 (net.ipv4.tcp_backlog_ack_defer).
 	DeferBacklogAcks bool
+	// HeadTruesize is the truesize of the head of an skb whose payload is in pages; 0 is
+	// that of a head of 512 bytes.
+	HeadTruesize int
+	// ClockOffset is how far the clock of timestamps, which has milliseconds, is ahead of
+	// simulated time.
+	ClockOffset sim.Time
 	// InitialRTT is the round-trip time that the handshake has measured; 0 means
 	// none. It bounds the delay of ACKs.
 	InitialRTT sim.Time
@@ -175,6 +181,13 @@ func DefaultReceiverConfig() ReceiverConfig {
 
 		BacklogCoalesce: true,
 	}
+}
+
+func (c *ReceiverConfig) pagedHead() int {
+	if c.HeadTruesize > 0 {
+		return c.HeadTruesize
+	}
+	return pagedHead
 }
 
 // Validate returns every fault of the configuration.

@@ -3,7 +3,9 @@ package conform
 import (
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/model/host/duplex"
+	"napisim/nic/driver/guest"
 	"napisim/sim"
 )
 
@@ -13,11 +15,12 @@ const rrSize = 1
 // rrBuffer is the buffer of its reads.
 const rrBuffer = 65536
 
-// call is a system call of a process.
+// call is a system call of a process, entry and exit.
 func call(t *cpu.Task, body func()) {
 	t.ToKernel()
 	t.Core().Spend(model.StageSyscall)
 	body()
+	t.Core().Spend(model.StageSyscall)
 	t.ToUser()
 }
 
@@ -59,7 +62,54 @@ func rrServer(l *duplex.Listener) func(*cpu.Task) {
 	}
 }
 
-// maxEvents of epoll_wait in both programs.
+// datagram sends one datagram through a device.
+func datagram(t *cpu.Task, dev *guest.Netdev, flow model.FlowID) {
+	c := t.Core()
+	c.Spend(model.StageUDPSend)
+	c.SpendN(model.StageCopyByte, rrSize)
+	c.BHDisable()
+	dev.XmitSKB(c, &guest.SKB{Segment: model.Segment{Frame: model.Frame{
+		Flow: flow, Payload: rrSize, Len: model.UDPFrameLen(rrSize), Proto: model.UDP, TTL: 64,
+	}}})
+	c.BHEnable()
+}
+
+// buildDatagrams makes nt rrcli and rrserv with one flow of UDP.
+func (b *bench) buildDatagrams() error {
+	trans, err := field(b.rec.Sender, "trans", 0)
+	if err != nil {
+		return err
+	}
+	const toServer, toClient model.FlowID = 0, 1
+	client, server := b.udpSock(toClient), b.udpSock(toServer)
+	start := b.at(firstFrame(b.in) + b.shift)
+	b.processes(func(t *cpu.Task) {
+		b.begin(t, start)
+		for range trans {
+			call(t, func() { datagram(t, b.na, toServer) })
+			call(t, func() { client.Recv(t) })
+			t.Core().Spend(model.StageAppRead)
+		}
+		t.Core().Work(ns(reportTime))
+		t.Core().Look()
+	}, func(t *cpu.Task) {
+		for {
+			call(t, func() { server.Recv(t) })
+			t.Core().Spend(model.StageAppRead)
+			call(t, func() { datagram(t, b.nb, toClient) })
+		}
+	})
+	return nil
+}
+
+// udpSock makes a socket with the default buffer.
+func (b *bench) udpSock(flow model.FlowID) *host.UDPSock {
+	s := host.NewUDPSock(&b.env, host.UDPConfig{RcvBuf: 212992})
+	b.stack.Bind(flow, s)
+	return s
+}
+
+// rrEvents is maxevents of epoll_wait in both programs.
 const rrEvents = 128
 
 // rrClients is nt rrcli with several connections: one request of each is out.

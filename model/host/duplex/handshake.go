@@ -15,7 +15,6 @@ func (s *Sock) Connect(t *cpu.Task) {
 	c := t.Core()
 	s.lock(c)
 	s.state = synSent
-	c.Spend(model.StageTCPXmit)
 	s.sendSYN(c, model.SYN)
 	for s.state != established {
 		s.unlock(c)
@@ -30,6 +29,7 @@ func (s *Sock) Connect(t *cpu.Task) {
 
 // sendSYN sends a SYN or SYN-ACK.
 func (s *Sock) sendSYN(c *cpu.Core, flags model.TCPFlags) {
+	c.Spend(model.StageTCPXmit)
 	c.BHDisable()
 	s.pkt = Packet{}
 	s.rcv.BuildAck(c.Now(), &s.pkt.Segment)

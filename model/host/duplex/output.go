@@ -15,6 +15,7 @@ const (
 	maxTCPHeader = 320
 	skbTruesize  = 1280
 	initCwnd     = 10
+	firstSeq     = 1 // the SYN took number 0
 	// limitOutput is net.ipv4.tcp_limit_output_bytes.
 	limitOutput = 1 << 20
 )
@@ -83,9 +84,8 @@ type usage struct {
 }
 
 func (s *sender) init(cfg *Config) {
-	const first = 1
 	s.mss, s.tso = cfg.Receiver.MSS, cfg.TSO
-	s.una, s.nxt, s.write, s.pushed, s.small = first, first, first, first, first
+	s.una, s.nxt, s.write, s.pushed, s.small = firstSeq, firstSeq, firstSeq, firstSeq, firstSeq
 	s.cwnd, s.ssthresh = initCwnd, math.MaxInt32
 	s.gsoSegs = 1
 	s.pacing = s.rate()
@@ -266,6 +266,14 @@ func (s *sender) smallQueueFull(k *skb) bool {
 	return true
 }
 
+// An xmit is one run of tcp_write_xmit.
+type xmit struct {
+	push, one bool
+	maxSegs   int
+	sent      int  // segments
+	limited   bool // by the congestion window
+}
+
 // writeXmit is tcp_write_xmit: it sends what the windows let out, one skb only with one.
 // push is TCP_NAGLE_PUSH or TCP_NAGLE_OFF. The socket is owned by the caller, or this is
 // a softirq and it is not owned.
@@ -273,46 +281,9 @@ func (s *Sock) writeXmit(c *cpu.Core, push, one bool) {
 	c.Look()
 	n := &s.snd
 	n.clock = c.Now()
-	maxSegs := n.maxSegs()
-	sentPkts, limited := 0, false
-	for n.unsent() {
-		k := n.head()
-		quota := n.cwndTest()
-		if quota == 0 {
-			limited = true
-			break
-		}
-		if s.cfg.GrowSKB {
-			n.growHead(min(quota, maxSegs)*n.mss - k.n)
-		}
-		if end := k.end(); end > n.wndEnd && k.seq+uint64(min(k.n, n.mss)) > n.wndEnd {
-			break // tcp_snd_wnd_test
-		}
-		if segs := n.pcount(k.n); segs == 1 {
-			last := n.isTail() && !push
-			if !k.fin && n.nagleHolds(k.n < n.mss, !last) {
-				break
-			}
-		} else {
-			if !one {
-				wait, cwndLimited := n.shouldDefer(n.clock, k, maxSegs)
-				if wait {
-					limited = limited || cwndLimited
-					break
-				}
-			}
-			if limit := n.splitPoint(k, min(quota, maxSegs), push); k.n > limit {
-				if limit <= 0 {
-					break
-				}
-				n.fragment(limit)
-				k = n.head()
-			}
-		}
-		if n.smallQueueFull(k) {
-			break
-		}
-		sentPkts += n.pcount(k.n)
+	x := xmit{push: push, one: one, maxSegs: n.maxSegs()}
+	for n.unsent() && s.mayLeave(&x) {
+		x.sent += n.pcount(n.head().n)
 		if one {
 			c.MightResched() // memory for the copy may be waited for
 		}
@@ -322,10 +293,48 @@ func (s *Sock) writeXmit(c *cpu.Core, push, one bool) {
 			break
 		}
 	}
-	limited = limited || n.packetsOut >= n.cwnd
-	if sentPkts > 0 || limited {
-		n.validate(limited)
+	x.limited = x.limited || n.packetsOut >= n.cwnd
+	if x.sent > 0 || x.limited {
+		n.validate(x.limited)
 	}
+}
+
+// mayLeave tests whether the skb that is next, or a part of it that is cut off, may be
+// sent.
+func (s *Sock) mayLeave(x *xmit) bool {
+	n := &s.snd
+	quota := n.cwndTest()
+	if quota == 0 {
+		x.limited = true
+		return false
+	}
+	segs := min(quota, x.maxSegs)
+	if s.cfg.GrowSKB {
+		n.growHead(segs*n.mss - n.head().n)
+	}
+	k := n.head()
+	if k.end() > n.wndEnd && k.seq+uint64(min(k.n, n.mss)) > n.wndEnd {
+		return false // tcp_snd_wnd_test
+	}
+	if n.pcount(k.n) == 1 {
+		last := n.isTail() && !x.push
+		if !k.fin && n.nagleHolds(k.n < n.mss, !last) {
+			return false
+		}
+		return !n.smallQueueFull(k)
+	}
+	if !x.one {
+		if wait, limited := n.shouldDefer(n.clock, k, x.maxSegs); wait {
+			x.limited = x.limited || limited
+			return false
+		}
+	}
+	if limit := n.splitPoint(k, segs, x.push); limit <= 0 {
+		return false
+	} else if k.n > limit {
+		n.fragment(limit)
+	}
+	return !n.smallQueueFull(n.head())
 }
 
 // validate is tcp_cwnd_validate.

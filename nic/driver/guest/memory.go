@@ -64,8 +64,8 @@ func (d *Netdev) memory(c *cpu.Core, s *model.SKB) {
 	switch {
 	case copied && d.mergeable && d.rx.Taken()%int64(fragPage/d.buffer) == 0:
 		c.Work(d.cfg.Memory.freePage())
-	case !copied && d.rx.Taken() > d.slabBuffers:
-		s.Pages = 1
+	case !copied:
+		d.keep(s)
 	}
 	if copied || !d.slabSKBs {
 		d.host.Heads.On(c).Alloc(true)
@@ -77,4 +77,15 @@ func (m *Memory) freePage() sim.Time {
 		return 0
 	}
 	return m.FreePage
+}
+
+// keep lets an skb have its buffer: build_skb around it, as e1000 and e1000e do, or what
+// the driver has instead.
+func (d *Netdev) keep(s *model.SKB) {
+	if d.rx.Taken() > d.slabBuffers {
+		s.Pages = 1
+	}
+	if d.shape != nil {
+		d.shape(s)
+	}
 }

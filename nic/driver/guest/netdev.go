@@ -30,6 +30,9 @@ type Netdev struct {
 	lines  []*cpu.Line
 	itr    itr
 	large  int // truesize of a frame that is not copied
+	buffer int // size of a receive buffer
+	// shape tells where the payload of a frame that is not copied lies; nil for build_skb.
+	shape func(s *model.SKB)
 
 	// Receive descriptors ever made ready, and of those the ones that the device was
 	// told of. tail says how many it is told of.
@@ -54,7 +57,6 @@ type Netdev struct {
 
 	slabBuffers int64 // the first buffers come from the slab, not from a page: GRO cannot move them
 	bufferless  int   // descriptors whose buffer an skb has kept
-	buffer      int   // size of a receive buffer in its page
 	page        *int  // what is left of the page that buffers are cut from
 	mergeable   bool  // every frame keeps its buffer, and has a small head
 	slabSKBs    bool  // buffers are skbs already

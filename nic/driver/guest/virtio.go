@@ -11,15 +11,18 @@ import (
 // virtioSpare is what an skb may need at most (2 + MAX_SKB_FRAGS).
 const virtioSpare = 2 + model.MaxSKBFrags
 
+// mergeableBuffer is the size of a receive buffer with frames of 1500 bytes, and
+// virtioHeader what the device writes before a frame.
+const (
+	mergeableBuffer = 1536
+	virtioHeader    = 12
+)
+
 // virtioTruesize is the truesize of a full frame in a mergeable buffer, as recorded.
 const virtioTruesize = 2816
 
-// virtioBuffer is the size of a mergeable buffer, 21 to a page, and virtioLeft how many the
-// last page of a new queue still gives, as recorded.
-const (
-	virtioBuffer = 1536
-	virtioLeft   = 4
-)
+// virtioLeft is how many buffers the last page of a new queue still gives, as recorded.
+const virtioLeft = 4
 
 // Virtio is virtio_net (v6.1, and v6.12 with BQL): a NAPI for each direction, and a
 // callback that is disabled while its NAPI is scheduled.
@@ -31,7 +34,7 @@ type Virtio struct {
 // NewVirtio registers the interface; Open brings it up.
 func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 	d := &Virtio{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large, d.buffer, d.mergeable = virtioTruesize, virtioBuffer, true
+	d.large, d.buffer, d.mergeable, d.shape = virtioTruesize, mergeableBuffer, true, d.pageToSKB
 	d.page = new(int) // each queue has its own
 	d.start = d.startXmit1
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
@@ -50,7 +53,22 @@ func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 // devices were joined.
 func (d *Virtio) Open() {
 	d.open(d.rx.Size())
-	*d.page = virtioLeft * virtioBuffer
+	*d.page = virtioLeft * mergeableBuffer
+}
+
+// pageToSKB is page_to_skb: the skb is built around a buffer that has room for what
+// stands behind the data of such an skb, as with short frames and with the last buffer of
+// each page, which is longer by the rest of the page. Otherwise the buffer is a fragment.
+func (d *Virtio) pageToSKB(s *model.SKB) {
+	size := mergeableBuffer
+	if each := int64(fragPage / mergeableBuffer); d.rx.Taken()%each == 0 {
+		size += fragPage % mergeableBuffer
+	}
+	if size >= virtioHeader+int(s.Frame.Len)+model.SharedInfo {
+		s.Truesize = size + model.SKBHead
+		return
+	}
+	s.Frags = 1
 }
 
 // recvDone is skb_recv_done, called by vring_interrupt if the queue has used buffers.

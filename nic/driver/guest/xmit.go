@@ -140,6 +140,11 @@ func (d *Netdev) xmit(c *cpu.Core, p *packet, more bool) {
 	case d.qdisc.n < txQueueLen:
 		d.stats.TXQueued++
 		d.qdisc.push(p)
+		if d.qdisc.n == 1 {
+			// An empty qdisc is bypassed; sch_direct_xmit finds the queue stopped, puts the
+			// skb back and leaves the rest to NET_TX (dev_requeue_skb, qdisc_run_end).
+			d.wake(c)
+		}
 	default:
 		d.stats.TXDropped++
 	}
