@@ -78,6 +78,15 @@ const (
 	StageSlabBulkAlloc
 	StageSlabBulkFree
 	StageSKBDefer
+	StageTCPLookup
+	StageTCPAckInput
+	StageTCPHandshake
+	StageSendmsg
+	StageSendByte
+	StageTCPXmit
+	StageGSOSegment
+	StagePageFault
+	StageEpollWait
 
 	// NumStages is the number of stages.
 	NumStages
@@ -155,6 +164,15 @@ var stageText = [NumStages]struct {
 	StageSlabBulkAlloc:  {"slab_bulk_alloc", "allocating one of many skb descriptors (kmem_cache_alloc_bulk)", false},
 	StageSlabBulkFree:   {"slab_bulk_free", "freeing one of many skb descriptors (kmem_cache_free_bulk)", false},
 	StageSKBDefer:       {"skb_defer", "leaving one skb to the core that allocated it: lock, list, its line in the cache", false},
+	StageTCPLookup:      {"tcp_lookup", "tcp_v4_rcv up to the socket, or to its backlog", false},
+	StageTCPAckInput:    {"tcp_ack_input", "tcp_ack of an acknowledgement that acknowledges something", false},
+	StageTCPHandshake:   {"tcp_handshake", "handling one packet of a handshake, or taking a connection off a listener", false},
+	StageSendmsg:        {"sendmsg", "sendmsg on a stream without its data: socket lock, checks, release", false},
+	StageSendByte:       {"send_byte", "copying one byte from user space into new pages", true},
+	StageTCPXmit:        {"tcp_xmit", "tcp_write_xmit of one skb down to the driver: headers, IP, qdisc", false},
+	StageGSOSegment:     {"gso_segment", "cutting one segment off an skb in software", false},
+	StagePageFault:      {"page_fault", "first access to one page of a process", false},
+	StageEpollWait:      {"epoll_wait", "epoll_wait without its events", false},
 }
 
 // String returns the stage's name in platform files.

@@ -125,6 +125,9 @@ func (c *Core) InHardirq() bool { return c.hardirqs > 0 }
 // ServingSoftirq reports whether a softirq is running.
 func (c *Core) ServingSoftirq() bool { return c.serving }
 
+// InKsoftirqd reports whether softirqs are served by ksoftirqd at present.
+func (c *Core) InKsoftirqd() bool { return c.ctx == Ksoftirqd }
+
 // InInterrupt is in_interrupt(): hardirq, softirq or a BH-off section.
 func (c *Core) InInterrupt() bool { return c.hardirqs > 0 || c.serving || c.bhOff > 0 }
 

@@ -160,6 +160,10 @@ func (r *Receiver) dupAckDue(now sim.Time) bool {
 	return false
 }
 
+// EnterPingpong mirrors inet_csk_enter_pingpong_mode: acknowledgements wait for data that
+// can carry them.
+func (r *Receiver) EnterPingpong() { r.ack.pingpong = true }
+
 // delayAck mirrors tcp_send_delayed_ack. It reports true when the timer would be so
 // near that it is not worth waiting.
 func (r *Receiver) delayAck(now sim.Time) bool {

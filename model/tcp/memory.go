@@ -332,6 +332,11 @@ type drsState struct {
 	time  sim.Time
 }
 
+// Established tells when the connection was established, as tcp_init_buffer_space does: the
+// first measurement of how fast the application reads begins then. A receiver that is not
+// told has been idle since long before.
+func (r *Receiver) Established(now sim.Time) { r.drs.time = now }
+
 // rcvSpaceAdjust mirrors tcp_rcv_space_adjust, dynamic right-sizing: once per
 // round trip the buffer is raised to twice what the application has read in it,
 // and more while that grows, so that a sender in slow start is not held back.

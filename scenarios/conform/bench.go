@@ -103,6 +103,9 @@ func (b *bench) inputs() (err error) {
 	} else if e := firstSign(b.rec); e != nil {
 		first, b.firstSend, b.sender = e.At, e.At, e.PID
 	}
+	if streams(b.rec) {
+		first = firstFrame(b.in)
+	}
 	b.start = max(first-lead, 0)
 	return nil
 }
@@ -312,6 +315,9 @@ const flow model.FlowID = 0
 // buildReader makes the process that receives. Its buffer of 16 MB is doubled by the
 // kernel; it never fills.
 func (b *bench) buildReader() error {
+	if streams(b.rec) {
+		return b.buildStreams()
+	}
 	if b.rec.Receiver.Role == "" { // the address that is sent to is nobody's
 		b.stack.Bind(flow, notHere{&b.env, b.prices.ipError})
 		return nil
@@ -352,6 +358,7 @@ const udpPayload = 18
 func (b *bench) buildSender() error {
 	role := b.rec.Sender.Role
 	switch {
+	case streams(b.rec): // made with the reader
 	case len(b.runs) > 0:
 		b.buildPktgen()
 	case len(b.in.Slots) > 0 && b.veth != nil:

@@ -23,11 +23,11 @@ type costsFile struct {
 }
 
 type kernelCosts struct {
-	From     string           `yaml:"from"`
-	Event    int64            `yaml:"event"`
-	IPError  int64            `yaml:"ip_error"`
-	FreshSKB int64            `yaml:"fresh_skb"`
-	Costs    map[string]int64 `yaml:"costs"`
+	From     string             `yaml:"from"`
+	Event    int64              `yaml:"event"`
+	IPError  int64              `yaml:"ip_error"`
+	FreshSKB int64              `yaml:"fresh_skb"`
+	Costs    map[string]float64 `yaml:"costs"`
 	Pktgen   struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
@@ -35,11 +35,11 @@ type kernelCosts struct {
 }
 
 type deviceCosts struct {
-	Model  string           `yaml:"model"` // of a NIC, or one of the parts that parts returns
-	Kernel string           `yaml:"kernel"`
-	RT     bool             `yaml:"rt"`
-	From   string           `yaml:"from"`
-	Costs  map[string]int64 `yaml:"costs"`
+	Model  string             `yaml:"model"` // of a NIC, or one of the parts that parts returns
+	Kernel string             `yaml:"kernel"`
+	RT     bool               `yaml:"rt"`
+	From   string             `yaml:"from"`
+	Costs  map[string]float64 `yaml:"costs"`
 	// Send is a process's own work for each frame that it sends, Dequeue that of a queueing
 	// discipline.
 	Send    int64 `yaml:"send"`
@@ -99,13 +99,13 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	return p, nil
 }
 
-func (p *prices) set(costs map[string]int64) error {
+func (p *prices) set(costs map[string]float64) error {
 	for name, cost := range costs {
 		stage, err := model.ParseStage(name)
 		if err != nil {
 			return fmt.Errorf("costs.yaml: %w", err)
 		}
-		p.stages[stage] = ns(cost)
+		p.stages[stage] = sim.Time(cost * float64(sim.Nanosecond))
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func NewE1000(cfg Config, host driver.Host, dev *emulated.E1000) *E1000 {
 // a run, after the devices were joined.
 func (d *E1000) Open() {
 	d.open(d.rx.Size() - 1)
+	d.bufferless = 1 // the last place has no buffer until the ring has come around
 	d.dev.SetITR(d.itr.interval())
 	d.dev.Unmask(0, e1000Causes)
 }

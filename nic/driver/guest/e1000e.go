@@ -39,9 +39,12 @@ func NewE1000E(cfg Config, host driver.Host, dev *emulated.E1000E) *E1000E {
 }
 
 // Open posts the receive ring and enables interrupts. It belongs to the construction of
-// a run, after the devices were joined. The link is up by then: see linkUp.
+// a run, after the devices were joined. The link is up by then: see linkUp. Buffers that
+// are made while memory may be waited for are no page fragments (__netdev_alloc_skb).
 func (d *E1000E) Open() {
+	d.slabBuffers = int64(d.rx.Size() - 1)
 	d.open(d.rx.Size() - 1)
+	d.bufferless = 1 // the last place has no buffer until the ring has come around
 	d.dev.SetEITR(emulated.VectorRX, d.itr.interval())
 	d.dev.SetEITR(emulated.VectorTX, d.itr.interval())
 	if !d.cfg.FixedITR {

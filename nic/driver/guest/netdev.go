@@ -14,6 +14,9 @@ import (
 // what virtio_net copies is shorter, and no frame lies between.
 const copybreak = 256
 
+// fragPage is the size of the pages that receive buffers are cut from.
+const fragPage = 32768
+
 // The truesize of a copied frame in all drivers, as recorded.
 const smallTruesize = 1280
 
@@ -45,12 +48,18 @@ type Netdev struct {
 	netTX   bool
 	sent    int64
 
-	refs        []reference // of the transmit ring, by place
-	skb         int64       // the number of pktgen's current skb
-	fresh       bool        // which has not been sent yet
-	completions int         // skbs that wait for net_tx_action
-	kept        int64       // freed skbs that the slab keeps
-	freed       int64       // skbs ever freed, when last looked
+	refs  []reference // of the transmit ring, by place
+	held  []heldSKB   // whose they are, by place
+	skb   int64       // the number of pktgen's current skb
+	fresh bool        // which has not been sent yet
+	// completions are skbs that wait for net_tx_action.
+	completions []heldSKB
+
+	kept        int64 // freed skbs that the slab keeps
+	freed       int64 // skbs ever freed, when last looked
+	slabBuffers int64 // the first buffers come from the slab, not from a page: GRO cannot move them
+	bufferless  int   // large frames whose descriptors have no buffer yet
+	page        *int  // what is left of the page that buffers of large frames are cut from
 	stats       Stats
 }
 
@@ -64,9 +73,9 @@ type Stats struct {
 }
 
 func newNetdev(cfg Config, host driver.Host, port *emulated.Port) *Netdev {
-	d := &Netdev{cfg: cfg, host: host, port: port, rx: port.RX(), tx: port.TX(), itr: newITR(cfg)}
+	d := &Netdev{cfg: cfg, host: host, port: port, rx: port.RX(), tx: port.TX(), itr: newITR(cfg), page: new(int)}
 	d.bql = newBQL(cfg, host.Machine.HZ())
-	d.refs = make([]reference, d.tx.Size())
+	d.refs, d.held = make([]reference, d.tx.Size()), make([]heldSKB, d.tx.Size())
 	d.tail = func(made int64) int64 { return made }
 	return d
 }
@@ -172,6 +181,12 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	}
 	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
+	if f.Len > copybreak { // the skb keeps its buffer
+		d.bufferless++
+		if d.rx.Taken() > d.slabBuffers {
+			s.Pages = 1
+		}
+	}
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
@@ -185,7 +200,16 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	if n <= 0 {
 		return
 	}
-	c.SpendN(model.StageRefill, n)
+	// What the refill of a small frame costs is mostly its copy's buffer, which is spread.
+	kept := min(n, d.bufferless)
+	d.bufferless -= kept
+	for range kept {
+		if *d.page -= d.large; *d.page < 0 {
+			*d.page = fragPage - d.large
+			c.Spend(model.StagePageSlow)
+		}
+	}
+	c.SpendN(model.StageRefill, n-kept)
 	d.made += int64(n)
 	show := int(d.tail(d.made) - d.shown)
 	if show <= 0 {

@@ -88,8 +88,8 @@ func TestRandom(t *testing.T) {
 				rt.Fatalf("%d frames of %d and %d of %d arrived", r.nb.rx.Taken(), toB, r.na.rx.Taken(), toA)
 			}
 			for _, d := range []*Netdev{r.na, r.nb} {
-				if d.qdisc.n != 0 || d.completions != 0 || d.tx.Waiting() != 0 || d.xmitStopped() && d.tx.InUse() == 0 {
-					rt.Fatalf("%s: %d in the qdisc, %d to free, %d not sent, stopped %v", d.cfg.Name, d.qdisc.n, d.completions, d.tx.Waiting(), d.xmitStopped())
+				if d.qdisc.n != 0 || len(d.completions) != 0 || d.tx.Waiting() != 0 || d.xmitStopped() && d.tx.InUse() == 0 {
+					rt.Fatalf("%s: %d in the qdisc, %d to free, %d not sent, stopped %v", d.cfg.Name, d.qdisc.n, len(d.completions), d.tx.Waiting(), d.xmitStopped())
 				}
 			}
 			return r.m.Fingerprint.Sum()

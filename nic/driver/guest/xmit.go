@@ -18,7 +18,9 @@ const wakeThreshold = 32
 type packet struct {
 	model.Segment
 	mss int
+	gso int // it is cut into segments of so many bytes in software, on its way to the driver
 	ref reference
+	heldSKB
 }
 
 // reference says who else holds an skb that is on the transmit ring. One of the stack
@@ -58,8 +60,12 @@ func (q *qdisc) pop() {
 // with its qdisc. It belongs to the construction of a run. Without it nothing raises
 // NET_TX, which is right only where nobody looks at it and only Burst sends.
 func OpenNetTX(sd *softirq.Softnet, devs ...*Netdev) {
+	page := new(int)
 	for _, d := range devs {
 		d.netTX = true
+		if d.txNAPI == nil { // virtio_net has a page for each queue, the others one for each core
+			d.page = page
+		}
 	}
 	sd.OpenSoftirq(softirq.NetTX, func() {
 		for _, d := range devs {
@@ -134,7 +140,7 @@ func (d *Netdev) XmitList(c *cpu.Core, segs []model.Segment) {
 func (d *Netdev) xmit(c *cpu.Core, p *packet, more bool) {
 	c.Look()
 	switch {
-	case d.qdisc.n == 0 && !d.xmitStopped() && d.startXmit(c, p, more):
+	case d.qdisc.n == 0 && !d.xmitStopped() && d.startSKB(c, p, more):
 	case d.qdisc.n < txQueueLen:
 		d.stats.TXQueued++
 		d.qdisc.push(p)
@@ -147,6 +153,7 @@ func (d *Netdev) xmit(c *cpu.Core, p *packet, more bool) {
 // returned. Sent segments have no skb in the model, so their number stands for its
 // address.
 func (d *Netdev) startXmit(c *cpu.Core, p *packet, more bool) bool {
+	c.Spend(model.StageDevXmit)
 	if !d.start(c, p, more) {
 		return false
 	}
@@ -165,7 +172,7 @@ func (d *Netdev) runQdisc(c *cpu.Core) {
 	c.Look()
 	for d.qdisc.n > 0 && !d.xmitStopped() {
 		more := d.qdisc.n > 1 && (!d.bql.on || d.bql.avail() > int64(d.qdisc.front().Len))
-		if !d.startXmit(c, d.qdisc.front(), more) {
+		if !d.startSKB(c, d.qdisc.front(), more) {
 			return
 		}
 		d.qdisc.pop()
@@ -189,7 +196,8 @@ func (d *Netdev) post(c *cpu.Core, p *packet, spare int) bool {
 		d.stopped = true
 		return false
 	}
-	d.refs[d.tx.Posted()%int64(d.tx.Size())] = p.ref
+	place := d.tx.Posted() % int64(d.tx.Size())
+	d.refs[place], d.held[place] = p.ref, p.heldSKB
 	d.tx.Post(&p.Frame, p.mss)
 	d.stopped = d.tx.Unused() < spare
 	return true
@@ -226,9 +234,12 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 		if c.InHardirq() {
 			n = 1 // each raises NET_TX at its own instant
 		}
-		last := false
+		place := int64(0)
 		for range n {
-			last = d.lastReference(d.refs[d.tx.Reaped()%int64(d.tx.Size())])
+			place = d.tx.Reaped() % int64(d.tx.Size())
+			if !c.InHardirq() {
+				d.freeNow(c, place)
+			}
 			s := d.tx.Reap()
 			d.itr.txPackets += s.Segments
 			d.itr.txBytes += s.Bytes
@@ -236,8 +247,8 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int) bool {
 		}
 		count += n
 		c.SpendN(model.StageTXCompletion, n)
-		if last && c.InHardirq() {
-			d.freeLater(c)
+		if c.InHardirq() && d.lastReference(d.refs[place]) {
+			d.freeLater(c, d.held[place])
 		}
 	}
 	wake := d.bql.done(bytes, c.Machine().Jiffies())
@@ -255,12 +266,20 @@ func (d *Netdev) lastReference(r reference) bool {
 	return r == ownReference || r > otherReference && int64(r) < d.skb
 }
 
+// freeNow is consume_skb of what is at a place of the ring, if nobody else holds it.
+func (d *Netdev) freeNow(c *cpu.Core, place int64) {
+	if h := d.held[place]; h.freed != nil && d.lastReference(d.refs[place]) {
+		c.SpendN(model.StageSKBFree, 2) // and its page
+		h.freed(c, h.size)
+	}
+}
+
 // freeLater is dev_kfree_skb_irq: an skb cannot be freed in a hard interrupt, so it
 // goes to the completion queue, and each raises NET_TX.
-func (d *Netdev) freeLater(c *cpu.Core) {
+func (d *Netdev) freeLater(c *cpu.Core, h heldSKB) {
 	if d.netTX {
 		c.Look()
-		d.completions++
+		d.completions = append(d.completions, h)
 		d.wake(c)
 	}
 }
@@ -268,7 +287,15 @@ func (d *Netdev) freeLater(c *cpu.Core) {
 // freeCompletions is the first part of net_tx_action.
 func (d *Netdev) freeCompletions(c *cpu.Core) {
 	c.Look()
-	n := d.completions
-	d.completions = 0
-	c.SpendN(model.StageSKBFree, n)
+	for n := len(d.completions); n > 0; n-- {
+		h := d.completions[0]
+		d.completions = append(d.completions[:0], d.completions[1:]...)
+		c.Spend(model.StageSKBFree)
+		if h.freed != nil {
+			c.Spend(model.StageSKBFree) // its page
+			c.Look()
+			h.freed(c, h.size)
+		}
+		c.Look()
+	}
 }

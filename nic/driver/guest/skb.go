@@ -1,0 +1,86 @@
+package guest
+
+import (
+	"napisim/model"
+	"napisim/model/cpu"
+)
+
+// An SKB is a packet of a socket: a segment, or several with the headers of the first.
+type SKB struct {
+	model.Segment
+	// MSS is the payload of each segment.
+	MSS int
+	// TSO lets the device cut it (e1000 with TSO); without it that is done in software,
+	// when it leaves the qdisc.
+	TSO bool
+	// Truesize is what its owner is charged for. Freed is told in parts when the driver has
+	// freed what was sent; it runs on the core that frees. It may be nil.
+	Truesize int
+	Freed    func(c *cpu.Core, size int)
+}
+
+// heldSKB is what is to be told when an skb is freed; freed is nil for segments that nobody
+// owns, or that share one skb.
+type heldSKB struct {
+	size  int
+	freed func(c *cpu.Core, size int)
+}
+
+// XmitSKB is dev_queue_xmit of an skb of a socket. Softirqs are off on core c. The skb is
+// the caller's again afterwards.
+func (d *Netdev) XmitSKB(c *cpu.Core, s *SKB) {
+	p := packet{Segment: s.Segment, ref: ownReference, heldSKB: heldSKB{size: s.Truesize, freed: s.Freed}}
+	if s.Freed == nil {
+		p.freed = nobody
+	}
+	if s.MSS > 0 && int(s.Payload) > s.MSS {
+		if s.TSO {
+			p.mss = s.MSS
+		} else {
+			p.gso = s.MSS
+		}
+	}
+	d.xmit(c, &p, false)
+}
+
+// startSKB is sch_direct_xmit of one skb: what is not for the device to cut is cut now
+// (validate_xmit_skb), and its segments follow each other until the ring is full. Byte
+// queue limits stop the queue only for what comes after. It reports false if something is
+// left, which p holds then.
+func (d *Netdev) startSKB(c *cpu.Core, p *packet, more bool) bool {
+	if p.gso == 0 {
+		return d.startXmit(c, p, more)
+	}
+	total := int(p.Payload)
+	segs := (total + p.gso - 1) / p.gso
+	c.SpendN(model.StageGSOSegment, segs)
+	c.Look()
+	each := p.size - total // the head of each
+	for i := range segs {
+		seg := *p
+		n := min(p.gso, int(p.Payload))
+		last := i+1 == segs
+		seg.gso, seg.Payload, seg.Len = 0, int32(n), p.Len-p.Payload+int32(n)
+		if !last {
+			seg.Flags &^= model.PSH | model.FIN
+		}
+		seg.size = each + n
+		if i > 0 { // the owner was charged for one head only
+			p.freed(c, -each)
+		}
+		if !d.startXmit(c, &seg, more || !last) {
+			if i > 0 {
+				p.freed(c, each)
+			}
+			p.size = each + int(p.Payload)
+			return false
+		}
+		p.Seq += uint64(n)
+		p.IPID++
+		p.Payload -= int32(n)
+		p.Len -= int32(n)
+	}
+	return true
+}
+
+func nobody(*cpu.Core, int) {}

@@ -1,0 +1,205 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"napisim/model"
+	"napisim/model/cpu"
+	"napisim/model/host/duplex"
+	"napisim/model/tcp"
+	"napisim/nic/driver/guest"
+	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/input"
+	"napisim/sim"
+	"napisim/softirq"
+)
+
+// streams reports whether both ends of a recording are processes that answer each other.
+func streams(r *recording.Recording) bool {
+	return r.Topology == "nic" && (r.Sender.Role == "tcpsend" || r.Sender.Role == "rrcli")
+}
+
+// firstFrame returns when a process first gave a frame to a driver.
+func firstFrame(in *input.Input) int64 {
+	if len(in.Frames) == 0 {
+		return in.End
+	}
+	return in.Frames[0].At
+}
+
+// What the processes of the harness do outside the network, in nanoseconds: a process
+// that ends prints its report before its connections are closed.
+const (
+	reportTime  = 290_000
+	acceptTime  = 4_000
+	connectTime = 2_000
+)
+
+// The sizes of the bulk transfer of the harness.
+const (
+	bulkWrite = 64 << 10
+	bulkRead  = 256 << 10
+)
+
+// buildStreams makes both processes and their connections.
+func (b *bench) buildStreams() error {
+	if b.rec.Sender.Fields["proto"] == "udp" {
+		return b.buildDatagrams()
+	}
+	conns, err := field(b.rec.Sender, "conns", 1)
+	if err != nil {
+		return err
+	}
+	l := &duplex.Listener{}
+	clients, servers := make([]*duplex.Sock, conns), make([]*duplex.Sock, conns)
+	for i := range conns {
+		toServer, toClient := model.FlowID(2*i), model.FlowID(2*i+1)
+		var err1, err2 error
+		clients[i], err1 = b.sock(b.na, 0, toServer)
+		servers[i], err2 = b.sock(b.nb, 1, toClient)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		b.stack.Bind(toServer, servers[i])
+		b.stack.Bind(toClient, clients[i])
+		l.Listen(servers[i])
+	}
+	core := b.machine.Cores[0]
+	client, server, err := b.streamBodies(l, clients, servers)
+	if err != nil {
+		return err
+	}
+	// The server waits for the client; both have slept for long.
+	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, server).WakeFromDevice()
+	b.machine.NewTask(core, "nt", cpu.TaskConfig{}, client).WakeFromDevice()
+	return nil
+}
+
+func (b *bench) streamBodies(l *duplex.Listener, clients, servers []*duplex.Sock) (client, server func(*cpu.Task), err error) {
+	start := b.at(firstFrame(b.in) + b.shift)
+	if b.rec.Sender.Role == "tcpsend" {
+		bytes, err := field(b.rec.Sender, "bytes", 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		return b.bulkSender(clients[0], start, bytes), bulkReceiver(l), nil
+	}
+	n, err := field(b.rec.Sender, "trans", 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(clients) == 1 {
+		return b.rrClient(clients[0], start, n), rrServer(l), nil
+	}
+	return b.rrClients(clients, start, n), rrServers(l, len(servers)), nil
+}
+
+// field returns a number of a report.
+func field(r recording.Report, name string, otherwise int) (int, error) {
+	s := r.Fields[name]
+	if s == "" && otherwise > 0 {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("the report of %s has no number %s", r.Role, name)
+	}
+	return n, nil
+}
+
+// sock makes a socket that sends through a device.
+func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock, error) {
+	rcv := tcp.DefaultReceiverConfig()
+	rcv.Flow, rcv.DeferBacklogAcks = flow, true
+	for _, name := range tcp.Behaviours() {
+		if err := rcv.Choose(name, b.behaviours[name]); err != nil {
+			return nil, err
+		}
+	}
+	features := b.rec.Devices[at].Features
+	cfg := duplex.Config{
+		Receiver: rcv, TSO: 65536, GrowSKB: b.rec.Kernel.Preset != "v6.1", NoDelay: b.rec.Sender.Role == "rrcli",
+		Tasklet: func(fn func()) func() {
+			t := softirq.NewTasklet(fn)
+			return func() { b.softnets[0].TaskletSchedule(t) }
+		},
+	}
+	var skb guest.SKB
+	return duplex.New(&b.env, b.machine.Cores[0], cfg, func(c *cpu.Core, p *duplex.Packet) {
+		skb = guest.SKB{Segment: p.Segment, MSS: p.MSS, TSO: features["tcp-segmentation-offload"], Truesize: p.Truesize}
+		if p.Owner != nil {
+			skb.Freed = p.Owner.WFree
+		}
+		dev.XmitSKB(c, &skb)
+	}), nil
+}
+
+// execTime is how long a client has run before its first call, in nanoseconds: it is
+// executed when all else is ready.
+const execTime = 8_000_000
+
+// begin lets a client run up to the instant at which it begins.
+func (b *bench) begin(t *cpu.Task, start sim.Time) {
+	c := t.Core()
+	t.SleepUntil(start - ns(execTime))
+	t.ToUser()
+	for c.Look(); c.Now() < start; c.Look() {
+		c.Work(min(start-c.Now(), 100*sim.Microsecond))
+	}
+	t.ToKernel()
+	c.Spend(model.StageSyscall)
+}
+
+// bulkSender is nt tcpsend.
+func (b *bench) bulkSender(s *duplex.Sock, start sim.Time, bytes int) func(*cpu.Task) {
+	return func(t *cpu.Task) {
+		c := t.Core()
+		b.begin(t, start)
+		s.Connect(t)
+		t.ToUser()
+		for left := bytes; left > 0; {
+			n := min(left, bulkWrite)
+			t.ToKernel()
+			c.Spend(model.StageSyscall)
+			s.Send(t, n)
+			t.ToUser()
+			left -= n
+		}
+		t.ToKernel()
+		s.Shutdown(t)
+		t.ToUser()
+		t.ToKernel()
+		for s.Recv(t, 1) > 0 {
+			t.ToUser()
+			t.ToKernel()
+		}
+		t.ToUser()
+		c.Work(ns(reportTime))
+		c.Look()
+	}
+}
+
+// bulkReceiver is nt tcprecv.
+func bulkReceiver(l *duplex.Listener) func(*cpu.Task) {
+	return func(t *cpu.Task) {
+		c := t.Core()
+		s := l.Accept(t)
+		t.ToUser()
+		for {
+			t.ToKernel()
+			c.Spend(model.StageSyscall)
+			n := s.Recv(t, bulkRead)
+			t.ToUser()
+			c.Spend(model.StageAppRead)
+			if n == 0 {
+				break
+			}
+		}
+		c.Work(ns(reportTime))
+		t.ToKernel()
+		s.Shutdown(t)
+		t.ToUser()
+	}
+}
