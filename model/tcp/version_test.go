@@ -36,7 +36,7 @@ func TestChoose(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{
 		"tcp_win_scaling": 3, "tcp_backlog_limit": 3, "tcp_backlog_coalesce": 2, "tcp_backlog_ack": 2,
-		"tcp_sack_compression": 3, "tcp_drs": 3, "tcp_ack_now": 2,
+		"tcp_sack_compression": 3, "tcp_drs": 3, "tcp_ack_now": 2, "tcp_grow_window": 2,
 	}, got); diff != "" {
 		t.Error(diff)
 	}

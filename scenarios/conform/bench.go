@@ -55,7 +55,8 @@ type bench struct {
 	stack    *stack.Stack
 	softnets []*softirq.Softnet
 	na, nb   *guest.Netdev
-	veth     *virtual.Veth
+	veth     *virtual.Veth // from the sender
+	vethBack *virtual.Veth
 	tap      *virtual.Tun
 	pktgen   map[int]*cpu.Task // by PID in the recording
 	log      *trace.Log

@@ -56,6 +56,9 @@ func parts(r *recording.Recording) []string {
 	if steers || r.Topology == "veth" {
 		all = append(all, "backlog")
 	}
+	if r.Topology == "veth" && !vethNAPI(r) {
+		all = append(all, "veth whole")
+	}
 	return all
 }
 
