@@ -62,13 +62,13 @@ func (d *Veth) Stats() VethStats { return d.stats }
 // Xmit is veth_xmit with veth_forward_skb on core c, where softirqs are off. The skb is
 // that of the sender, whose copy and allocation are charged here.
 func (d *Veth) Xmit(c *cpu.Core, f *model.Frame) {
-	d.forward(c, build(c, &d.host, d.cfg.Name, f), false)
+	d.forward(c, build(c, &d.host, d.cfg.Name, f))
 }
 
 // Release is Xmit for a frame whose sender paid for it before a queueing discipline
 // kept it.
 func (d *Veth) Release(c *cpu.Core, f *model.Frame) {
-	d.forward(c, wrap(c, &d.host, d.cfg.Name, f), false)
+	d.forward(c, wrap(c, &d.host, d.cfg.Name, f))
 }
 
 // A Packet is an skb of a socket on its way through a pair: a segment, or several of MSS
@@ -83,19 +83,19 @@ type Packet struct {
 
 // XmitSKB is dev_queue_xmit of an skb of a socket. Softirqs are off on core c. With TSO at
 // the sending end the skb goes over as it is; otherwise it is cut into its segments
-// (validate_xmit_skb), all of which but the last tell that more will come. The packet is
-// the caller's again afterwards.
+// (validate_xmit_skb). That more of them will come does not keep the first from waking the
+// receiving end. The packet is the caller's again afterwards.
 func (d *Veth) XmitSKB(c *cpu.Core, p *Packet) {
 	total := int(p.Payload)
 	if p.MSS <= 0 || total <= p.MSS {
-		d.forward(c, d.skb(c, &p.Frame, 1, total, p.Truesize), false)
+		d.forward(c, d.skb(c, &p.Frame, 1, total, p.Truesize))
 		return
 	}
 	segs := (total + p.MSS - 1) / p.MSS
 	if d.cfg.SenderTSO {
 		first := p.Frame
 		first.Payload, first.Len = int32(p.MSS), p.Len-p.Payload+int32(p.MSS)
-		d.forward(c, d.skb(c, &first, segs, total, p.Truesize), false)
+		d.forward(c, d.skb(c, &first, segs, total, p.Truesize))
 		return
 	}
 	c.SpendN(model.StageGSOSegment, segs)
@@ -108,7 +108,7 @@ func (d *Veth) XmitSKB(c *cpu.Core, p *Packet) {
 			seg.Flags &^= model.PSH | model.FIN
 		}
 		s := d.skb(c, &seg, 1, n, head+n)
-		d.forward(c, s, n < left)
+		d.forward(c, s)
 		seg.Seq += uint64(n)
 		seg.IPID++
 	}
@@ -127,10 +127,10 @@ func (d *Veth) skb(c *cpu.Core, first *model.Frame, segs, payload, size int) *mo
 	return s
 }
 
-func (d *Veth) forward(c *cpu.Core, s *model.SKB, more bool) {
+func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
 	// The receiver may free s at once.
 	id, length := s.ID, int(s.Frame.Len-s.Frame.Payload)+s.Payload
-	d.vethXmit(c, s, more)
+	d.vethXmit(c, s)
 	if c.Machine().Trace == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (d *Veth) forward(c *cpu.Core, s *model.SKB, more bool) {
 	}
 }
 
-func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB, more bool) {
+func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB) {
 	d.stats.Frames++
 	d.stats.Bytes += int64(s.Frame.Len)
 	c.Spend(model.StageVethXmit)
@@ -158,7 +158,7 @@ func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB, more bool) {
 		return
 	}
 	d.ring.PushBack(s)
-	if !more && !d.masked {
+	if !d.masked {
 		d.masked = true
 		sd.NAPISchedule(d.napi)
 	}
