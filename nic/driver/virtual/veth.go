@@ -129,7 +129,9 @@ func (d *Veth) skb(c *cpu.Core, first *model.Frame, segs, payload, size int) *mo
 
 func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
 	// The receiver may free s at once.
-	id, length := s.ID, int(s.Frame.Len-s.Frame.Payload)+s.Payload
+	id, length := s.ID, int64(s.Frame.Len-s.Frame.Payload)+int64(s.Payload)
+	d.stats.Frames++
+	d.stats.Bytes += length
 	d.vethXmit(c, s)
 	if c.Machine().Trace == nil {
 		return
@@ -137,14 +139,12 @@ func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
 	c.Look()
 	if c.Recording() {
 		e := c.Event(trace.NetDevXmit)
-		e.A, e.B, e.S = id, int64(length), d.cfg.Peer
+		e.A, e.B, e.S = id, length, d.cfg.Peer
 		c.Emit(e)
 	}
 }
 
 func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB) {
-	d.stats.Frames++
-	d.stats.Bytes += int64(s.Frame.Len)
 	c.Spend(model.StageVethXmit)
 	sd := d.host.Softnets[c.ID]
 	if d.napi == nil {
