@@ -81,6 +81,7 @@ const (
 	StageTCPLookup
 	StageTCPAckInput
 	StageTCPHandshake
+	StageSockWait
 	StageSendmsg
 	StageSendByte
 	StageTCPXmit
@@ -167,6 +168,7 @@ var stageText = [NumStages]struct {
 	StageTCPLookup:      {"tcp_lookup", "tcp_v4_rcv up to the socket, or to its backlog", false},
 	StageTCPAckInput:    {"tcp_ack_input", "tcp_ack of an acknowledgement that acknowledges something", false},
 	StageTCPHandshake:   {"tcp_handshake", "handling one packet of a handshake, or taking a connection off a listener", false},
+	StageSockWait:       {"sock_wait", "sk_wait_data: the way of a task to sleep on a socket, without the switch", false},
 	StageSendmsg:        {"sendmsg", "sendmsg on a stream without its data: socket lock, checks, release", false},
 	StageSendByte:       {"send_byte", "copying one byte from user space into new pages", true},
 	StageTCPXmit:        {"tcp_xmit", "tcp_write_xmit of one skb down to the driver: headers, IP, qdisc", false},

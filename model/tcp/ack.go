@@ -279,7 +279,7 @@ func (r *Receiver) BuildAck(now sim.Time, seg *model.Segment) {
 	wnd := r.selectWindow()
 	r.ipid++
 	*seg = model.Segment{Frame: model.Frame{
-		Ack: r.rcvNxt, Window: uint32(wnd), TSVal: timestamp(now), TSEcr: r.tsRecent,
+		Ack: r.rcvNxt, Window: uint32(wnd), TSVal: timestamp(now + r.cfg.ClockOffset), TSEcr: r.tsRecent,
 		Flow: r.cfg.Flow, IPID: r.ipid, TTL: 64, Proto: model.TCP, Flags: model.ACK, IPv6: r.cfg.IPv6,
 	}}
 	r.sacks.fill(seg)
@@ -428,7 +428,7 @@ func (r *Receiver) rttFromTimestamp(now sim.Time, s *model.SKB) {
 	}
 	r.rtt.lastEcr = ecr
 	if s.Payload >= r.ack.rcvMSS {
-		ms := max(timestamp(now)-ecr, 1)
+		ms := max(timestamp(now+r.cfg.ClockOffset)-ecr, 1)
 		r.rtt.update(sim.Time(ms)*sim.Millisecond, false)
 	}
 }

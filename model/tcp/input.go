@@ -149,7 +149,7 @@ func (r *Receiver) queueRcv(e entry) (coalesced bool) {
 	s := e.s
 	if b := r.queue.back(); b != nil {
 		var saved int
-		if saved, coalesced = e.join(b); coalesced {
+		if saved, coalesced = e.join(b, r.cfg.pagedHead()); coalesced {
 			s.Truesize -= saved
 			r.stats.TCPRcvCoalesce++
 		}
@@ -197,7 +197,7 @@ func (r *Receiver) ofoQueue(free *model.SKBList) {
 		}
 		if !e.joined || r.queue.back().end() != e.s.Frame.Seq {
 			e.joined = false
-			if saved, ok := e.join(r.queue.back()); ok {
+			if saved, ok := e.join(r.queue.back(), r.cfg.pagedHead()); ok {
 				e.s.Truesize -= saved
 				r.rmem -= saved
 				r.stats.TCPRcvCoalesce++
@@ -253,7 +253,7 @@ func (r *Receiver) outOfOrder(s *model.SKB, free *model.SKBList, v *Verdict) {
 	}
 	e := newEntry(s)
 	if at > 0 {
-		if saved, ok := e.join(&r.ofo[at-1]); ok {
+		if saved, ok := e.join(&r.ofo[at-1], r.cfg.pagedHead()); ok {
 			s.Truesize -= saved
 			v.Coalesced = true
 			r.stats.TCPRcvCoalesce++
@@ -363,7 +363,7 @@ func (r *Receiver) coalesceBacklog(tail, s *model.SKB) bool {
 		return false
 	}
 	to, from := newEntry(tail), newEntry(s)
-	saved, ok := from.join(&to)
+	saved, ok := from.join(&to, r.cfg.pagedHead())
 	if !ok {
 		return false
 	}

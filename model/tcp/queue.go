@@ -39,15 +39,16 @@ const pagedHead = model.SKBHead + 512
 
 // join merges e into the entry before it if skb_try_coalesce would: contiguous, no
 // frag_list, the same owner of the pages, and not more than MaxSKBFrags fragments.
+// paged is the truesize of the head of an skb whose payload is in pages.
 // It returns by how much the truesize falls; the head of e is what is saved.
-func (e *entry) join(before *entry) (saved int, ok bool) {
+func (e *entry) join(before *entry, paged int) (saved int, ok bool) {
 	s, b := e.s, before.s
 	if before.closed || e.closed || b.Frame.Flags&model.FIN != 0 ||
 		(b.Pool == nil) != (s.Pool == nil) || before.end() != s.Frame.Seq {
 		return 0, false
 	}
 	frags := before.frags + e.frags
-	saved = pagedHead
+	saved = paged
 	if s.Head > 0 {
 		saved = model.SKBHead + s.Head
 	}

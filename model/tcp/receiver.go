@@ -72,6 +72,12 @@ type ReceiverConfig struct {
 	// the window from growing, if all payload is in fragments: they are freed when it is
 	// merged into another one (tcp_grow_window with truesize_adjust, since Linux 5.16).
 	GrowLessHead bool
+	// HeadTruesize is the truesize of the head of an skb whose payload is in pages; 0 is
+	// that of a head of 512 bytes.
+	HeadTruesize int
+	// ClockOffset is how far the clock of timestamps, which has milliseconds, is ahead of
+	// simulated time.
+	ClockOffset sim.Time
 	// InitialRTT is the round-trip time that the handshake has measured; 0 means
 	// none. It bounds the delay of ACKs.
 	InitialRTT sim.Time
@@ -183,6 +189,13 @@ func DefaultReceiverConfig() ReceiverConfig {
 
 		BacklogCoalesce: true,
 	}
+}
+
+func (c *ReceiverConfig) pagedHead() int {
+	if c.HeadTruesize > 0 {
+		return c.HeadTruesize
+	}
+	return pagedHead
 }
 
 // Validate returns every fault of the configuration.

@@ -37,12 +37,13 @@ const maxEvents = 5_000_000
 
 // A bench is the machine of a recording.
 type bench struct {
-	rec    *recording.Recording
-	in     *input.Input
-	runs   []pktgenRun
-	prices prices
-	shift  int64 // by which senders begin later than their thread
-	start  int64 // ns of the trace at which simulated time begins
+	rec       *recording.Recording
+	in        *input.Input
+	runs      []pktgenRun
+	prices    prices
+	shift     int64 // by which senders begin later than their thread
+	tickPhase sim.Time
+	start     int64 // ns of the trace at which simulated time begins
 
 	firstSend int64 // ns of the trace: the first sign of what a process sends
 	sender    int   // the process's PID in the recording
@@ -129,10 +130,11 @@ func (b *bench) buildMachine() error {
 	if err != nil {
 		return err
 	}
+	b.tickPhase = ns(((b.in.Tick.Phase-tickToRaise-b.start)%tick + tick) % tick)
 	cfg := cpu.Config{
 		PreemptRT: b.rec.Kernel.RT, Scheduler: scheduler,
 		Cores: b.rec.CPUs, HZ: b.rec.HZ, Preempt: preempt, Costs: b.prices.stages, TraceCost: b.prices.event,
-		TickPhase: ns(((b.in.Tick.Phase-tickToRaise-b.start)%tick + tick) % tick),
+		TickPhase: b.tickPhase,
 	}
 	if err := errors.Join(cfg.Validate()...); err != nil {
 		return err

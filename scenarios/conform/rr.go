@@ -83,15 +83,7 @@ func (b *bench) buildDatagrams() error {
 	const toServer, toClient model.FlowID = 0, 1
 	client, server := b.udpSock(toClient), b.udpSock(toServer)
 	start := b.at(firstFrame(b.in) + b.shift)
-	core := b.machine.Cores[0]
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, func(t *cpu.Task) {
-		for {
-			call(t, func() { server.Recv(t) })
-			t.Core().Spend(model.StageAppRead)
-			call(t, func() { datagram(t, b.nb, toClient) })
-		}
-	}).WakeFromDevice()
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{}, func(t *cpu.Task) {
+	b.processes(func(t *cpu.Task) {
 		b.begin(t, start)
 		for range trans {
 			call(t, func() { datagram(t, b.na, toServer) })
@@ -100,7 +92,13 @@ func (b *bench) buildDatagrams() error {
 		}
 		t.Core().Work(ns(reportTime))
 		t.Core().Look()
-	}).WakeFromDevice()
+	}, func(t *cpu.Task) {
+		for {
+			call(t, func() { server.Recv(t) })
+			t.Core().Spend(model.StageAppRead)
+			call(t, func() { datagram(t, b.nb, toClient) })
+		}
+	})
 	return nil
 }
 

@@ -68,16 +68,28 @@ func (b *bench) buildStreams() error {
 		b.stack.Bind(toClient, back.input(clients[i]))
 		l.Listen(servers[i])
 	}
-	core := b.machine.Cores[0]
 	client, server, err := b.streamBodies(l, clients, servers)
 	if err != nil {
 		return err
 	}
-	// The server waits for the client; both have slept for long.
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, server).WakeFromDevice()
-	b.machine.NewTask(core, "nt", cpu.TaskConfig{}, client).WakeFromDevice()
+	b.processes(client, server)
 	return nil
 }
+
+// processes makes both processes. The server has slept for long when the client, which
+// runs up to its first call, is executed.
+func (b *bench) processes(client, server func(*cpu.Task)) {
+	core := b.machine.Cores[0]
+	b.machine.NewTask(core, "nt", cpu.TaskConfig{Sleeper: true}, server).WakeFromDevice()
+	t := b.machine.NewTask(core, "nt", cpu.TaskConfig{}, client)
+	b.eng.Schedule(max(b.at(firstFrame(b.in)+b.shift-execTime), 0), phaseMarks, waker{t}, 0)
+}
+
+// waker wakes a task.
+type waker struct{ t *cpu.Task }
+
+// Fire implements sim.Handler.
+func (w waker) Fire(uint64) { w.t.WakeFromDevice() }
 
 func (b *bench) streamBodies(l *duplex.Listener, clients, servers []*duplex.Sock) (client, server func(*cpu.Task), err error) {
 	start := b.at(firstFrame(b.in) + b.shift)
@@ -143,6 +155,9 @@ func (b *bench) nicOutput(dev *guest.Netdev, at int) duplex.Output {
 func (b *bench) sock(out duplex.Output, flow model.FlowID) (*duplex.Sock, error) {
 	rcv := tcp.DefaultReceiverConfig()
 	rcv.Flow, rcv.DeferBacklogAcks = flow, true
+	rcv.HeadTruesize = 1024 + model.SKBHead // of napi_alloc_skb, as recorded
+	// Ticks fall on whole milliseconds of the monotonic clock (tick_init_jiffy_update).
+	rcv.ClockOffset = sim.Millisecond - b.tickPhase%sim.Millisecond
 	for _, name := range tcp.Behaviours() {
 		if err := rcv.Choose(name, b.behaviours[name]); err != nil {
 			return nil, err
@@ -162,17 +177,29 @@ func (b *bench) sock(out duplex.Output, flow model.FlowID) (*duplex.Sock, error)
 // executed when all else is ready.
 const execTime = 8_000_000
 
-// begin lets a client run up to the instant at which it begins.
+// begin lets a client run up to the instant at which it begins. Another task has had the
+// CPU shortly before, as the recording tells.
 func (b *bench) begin(t *cpu.Task, start sim.Time) {
 	c := t.Core()
-	t.SleepUntil(start - ns(execTime))
 	t.ToUser()
-	for c.Look(); c.Now() < start; c.Look() {
-		c.Work(min(start-c.Now(), 100*sim.Microsecond))
+	run := func(until sim.Time) {
+		for c.Look(); c.Now() < until; c.Look() {
+			c.Work(min(until-c.Now(), 100*sim.Microsecond))
+		}
 	}
+	if len(b.in.Frames) > 0 {
+		if own := ns(b.in.Frames[0].Own); own > 0 && own < ns(execTime) {
+			run(start - own - otherTurn)
+			t.SleepUntil(start - own)
+		}
+	}
+	run(start)
 	t.ToKernel()
 	c.Spend(model.StageSyscall)
 }
+
+// otherTurn is about how long a kernel thread has the CPU.
+const otherTurn = 5 * sim.Microsecond
 
 // bulkSender is nt tcpsend.
 func (b *bench) bulkSender(s *duplex.Sock, start sim.Time, bytes int) func(*cpu.Task) {

@@ -90,6 +90,7 @@ func (s *Sock) waitData(t *cpu.Task) {
 	c := t.Core()
 	s.cleanupRbuf(c, 0)
 	s.unlock(c)
+	c.Spend(model.StageSockWait)
 	for {
 		c.Look()
 		if s.rcv.NextLen() > 0 || s.rcv.EOF() {

@@ -31,7 +31,7 @@ type E1000 struct {
 // NewE1000 registers the interface; Open brings it up.
 func NewE1000(cfg Config, host driver.Host, dev *emulated.E1000) *E1000 {
 	d := &E1000{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large = largeTruesize
+	d.large, d.buffer = largeTruesize, largeTruesize-model.SKBHead
 	d.tail = func(made int64) int64 { return made - 1 } // RDT names the last ready descriptor
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000Spare) }
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }

@@ -24,7 +24,7 @@ type E1000E struct {
 // NewE1000E registers the interface; Open brings it up.
 func NewE1000E(cfg Config, host driver.Host, dev *emulated.E1000E) *E1000E {
 	d := &E1000E{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large = largeTruesize
+	d.large, d.buffer = largeTruesize, largeTruesize-model.SKBHead
 	// The tail is written with every 16th descriptor only, before that is ready.
 	d.tail = func(made int64) int64 { return max(made-1, 0) &^ (rxBufferWrite - 1) }
 	d.start = func(c *cpu.Core, p *packet, more bool) bool { return d.xmitFrame(c, p, more, e1000eSpare) }

@@ -33,6 +33,9 @@ type Netdev struct {
 	lines  []*cpu.Line
 	itr    itr
 	large  int // truesize of a frame that is not copied
+	buffer int // size of a receive buffer
+	// shape tells where the payload of a frame that is not copied lies; nil for build_skb.
+	shape func(s *model.SKB)
 
 	// Receive descriptors ever made ready, and of those the ones that the device was
 	// told of. tail says how many it is told of.
@@ -181,17 +184,26 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	}
 	s.CsumNone = !d.cfg.RXCsum
 	s.Arrivals = append(s.Arrivals, f.Arrival)
-	if f.Len > copybreak { // the skb keeps its buffer
-		d.bufferless++
-		if d.rx.Taken() > d.slabBuffers {
-			s.Pages = 1
-		}
+	if f.Len > copybreak {
+		d.keep(s)
 	}
 	c.Spend(model.StageRXDescriptor)
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
 	c.Spend(model.StageSKBBuild)
 	d.napi.GROReceive(s)
+}
+
+// keep lets an skb have its buffer: build_skb around it, as e1000 and e1000e do, or what
+// the driver has instead.
+func (d *Netdev) keep(s *model.SKB) {
+	d.bufferless++
+	if d.rx.Taken() > d.slabBuffers {
+		s.Pages = 1
+	}
+	if d.shape != nil {
+		d.shape(s)
+	}
 }
 
 // refill makes n descriptors ready and tells the device of those that its tail covers.
@@ -204,8 +216,8 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	kept := min(n, d.bufferless)
 	d.bufferless -= kept
 	for range kept {
-		if *d.page -= d.large; *d.page < 0 {
-			*d.page = fragPage - d.large
+		if *d.page -= d.buffer; *d.page < 0 {
+			*d.page = fragPage - d.buffer
 			c.Spend(model.StagePageSlow)
 		}
 	}

@@ -11,6 +11,13 @@ import (
 // virtioSpare is what an skb may need at most (2 + MAX_SKB_FRAGS).
 const virtioSpare = 2 + model.MaxSKBFrags
 
+// mergeableBuffer is the size of a receive buffer with frames of 1500 bytes, and
+// virtioHeader what the device writes before a frame.
+const (
+	mergeableBuffer = 1536
+	virtioHeader    = 12
+)
+
 // virtioTruesize is the truesize of a full frame in a mergeable buffer, as recorded.
 const virtioTruesize = 2816
 
@@ -24,7 +31,7 @@ type Virtio struct {
 // NewVirtio registers the interface; Open brings it up.
 func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 	d := &Virtio{Netdev: newNetdev(cfg, host, dev.Port), dev: dev}
-	d.large = virtioTruesize
+	d.large, d.buffer, d.shape = virtioTruesize, mergeableBuffer, d.pageToSKB
 	d.start = d.startXmit1
 	d.ring = func(c *cpu.Core) { dev.Doorbell(c.Now()) }
 	d.napi = softirq.NewNAPI(softirq.NAPIConfig{
@@ -41,6 +48,21 @@ func NewVirtio(cfg Config, host driver.Host, dev *emulated.Virtio) *Virtio {
 // Open fills the receive queue. It belongs to the construction of a run, after the
 // devices were joined.
 func (d *Virtio) Open() { d.open(d.rx.Size()) }
+
+// pageToSKB is page_to_skb: the skb is built around a buffer that has room for what
+// stands behind the data of such an skb, as with short frames and with the last buffer of
+// each page, which is longer by the rest of the page. Otherwise the buffer is a fragment.
+func (d *Virtio) pageToSKB(s *model.SKB) {
+	size := mergeableBuffer
+	if each := int64(fragPage / mergeableBuffer); d.rx.Taken()%each == 0 {
+		size += fragPage % mergeableBuffer
+	}
+	if size >= virtioHeader+int(s.Frame.Len)+model.SharedInfo {
+		s.Truesize = size + model.SKBHead
+		return
+	}
+	s.Frags = 1
+}
 
 // recvDone is skb_recv_done, called by vring_interrupt if the queue has used buffers.
 func (d *Virtio) recvDone(c *cpu.Core) {
