@@ -59,6 +59,7 @@ var presetChanges = map[string]string{
 	"tcp_backlog_ack":      "v4.8=each v6.12=deferred",
 	"tcp_backlog_coalesce": "v4.8=never v5.3=contiguous",
 	"tcp_backlog_limit":    "v4.8=rcvbuf_sndbuf v6.1=half_sndbuf v6.12=double_rcvbuf",
+	"tcp_grow_window":      "v4.8=truesize v5.19=truesize_less_head",
 	"tcp_drs":              "v4.8=reader v4.19=growth v6.18=growth_less_unread",
 	"tcp_sack_compression": "v4.8=never v4.19=from_first v5.3=after_three",
 	"tcp_win_scaling":      "v4.8=adv_win_scale v6.6=ratio_65 v6.12=ratio_128",

@@ -145,7 +145,7 @@ func (r *Receiver) growWindow(s *model.SKB) {
 		return
 	}
 	payload := int64(s.Payload)
-	need := r.winFromSpace(s.Truesize)
+	need := r.winFromSpace(r.adjusted(s))
 	var incr int64
 	if need <= payload {
 		incr = 2 * int64(r.cfg.MSS)
@@ -164,6 +164,16 @@ func (r *Receiver) growWindow(s *model.SKB) {
 		// The sender learns of the larger window at once.
 		r.ack.quick |= 1
 	}
+}
+
+// adjusted mirrors truesize_adjust: the truesize of an skb without what goes when it is
+// merged into another one.
+func (r *Receiver) adjusted(s *model.SKB) int {
+	rest := s.Truesize - model.SKBHead - s.Head
+	if !r.cfg.GrowLessHead || s.Head == 0 || s.Frags == 0 || rest < s.Payload {
+		return s.Truesize
+	}
+	return rest
 }
 
 // charge makes an skb's truesize count against the buffer.

@@ -68,6 +68,10 @@ type ReceiverConfig struct {
 	// DeferBacklogAcks holds ACKs back until the backlog has been worked off, one for all,
 	// as since Linux 6.7 (net.ipv4.tcp_backlog_ack_defer).
 	DeferBacklogAcks bool
+	// GrowLessHead leaves the descriptor and the head of an skb out of the overhead that keeps
+	// the window from growing, if all payload is in fragments: they are freed when it is
+	// merged into another one (tcp_grow_window with truesize_adjust, since Linux 5.16).
+	GrowLessHead bool
 	// HeadTruesize is the truesize of the head of an skb whose payload is in pages; 0 is
 	// that of a head of 512 bytes.
 	HeadTruesize int
@@ -128,6 +132,9 @@ var choices = []choice{
 
 	{"tcp_ack_now", "window", func(c *ReceiverConfig) { c.AckIfDrained = false }},
 	{"tcp_ack_now", "window_or_drained", func(c *ReceiverConfig) { c.AckIfDrained = true }},
+
+	{"tcp_grow_window", "truesize", func(c *ReceiverConfig) { c.GrowLessHead = false }},
+	{"tcp_grow_window", "truesize_less_head", func(c *ReceiverConfig) { c.GrowLessHead = true }},
 }
 
 // Behaviours lists the behaviours of a receiver.
@@ -174,6 +181,7 @@ func DefaultReceiverConfig() ReceiverConfig {
 		ModerateRcvbuf: true,
 		AdvWinScale:    1,
 		AckIfDrained:   true,
+		GrowLessHead:   true,
 		CompSACKs:      44,
 		CompSACKFirst:  3,
 		CompSACKDelay:  sim.Millisecond,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"napisim/model"
 	"napisim/sim"
 )
 
@@ -36,7 +37,7 @@ func TestChoose(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{
 		"tcp_win_scaling": 3, "tcp_backlog_limit": 3, "tcp_backlog_coalesce": 2, "tcp_backlog_ack": 2,
-		"tcp_sack_compression": 3, "tcp_drs": 3, "tcp_ack_now": 2,
+		"tcp_sack_compression": 3, "tcp_drs": 3, "tcp_ack_now": 2, "tcp_grow_window": 2,
 	}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -234,5 +235,33 @@ func TestBacklogCoalesceByVersion(t *testing.T) {
 		s.BacklogDone()
 		s.free.Append(&free)
 		s.freed()
+	}
+}
+
+// truesize_adjust in every version: a segment of 376 bytes in a fragment behind a head of
+// 1024 is charged 256 + 1024 + 376 = 1656 bytes. Half of them are window: 828, of which
+// tcp_grow_window tries 414, 207 and so on against a half, a quarter and so on of the window
+// of the largest buffer (3 MiB). 414 is too much, and 207 counts up to 768 KiB only. Without
+// the head it is 188, which is not more than the payload.
+func TestGrowWindowByVersion(t *testing.T) {
+	for _, c := range []struct {
+		rule     string
+		ssthresh int64
+		head     int
+		grows    int64
+	}{
+		{"truesize", 768 << 10, 1024, 2 * 1448},
+		{"truesize", 1 << 20, 1024, 0},
+		{"truesize_less_head", 768 << 10, 1024, 2 * 1448},
+		{"truesize_less_head", 1 << 20, 1024, 2 * 1448},
+		{"truesize_less_head", 1 << 20, 0, 0}, // the head is the receive page, with the payload
+	} {
+		s := newSocket(t, choose(t, "tcp_grow_window", c.rule))
+		s.rcvbuf, s.clamp, s.ssthresh, s.ack.quick = 6<<20, 3<<20, c.ssthresh, 4
+		s.ack.rcvMSS = 1448
+		s.growWindow(&model.SKB{Payload: 376, Truesize: 256 + 1024 + 376, Head: c.head, Frags: 1})
+		if got := s.ssthresh - c.ssthresh; got != c.grows || (s.ack.quick == 5) != (c.grows > 0) {
+			t.Errorf("%s from %d, head %d: grows by %d, want %d; quick %d", c.rule, c.ssthresh, c.head, got, c.grows, s.ack.quick)
+		}
 	}
 }

@@ -58,7 +58,8 @@ type bench struct {
 	softnets []*softirq.Softnet
 	na, nb   *guest.Netdev
 	memory   *guest.Memory
-	veth     *virtual.Veth
+	veth     *virtual.Veth // from the sender
+	vethBack *virtual.Veth
 	tap      *virtual.Tun
 	pktgen   map[int]*cpu.Task // by PID in the recording
 	log      *trace.Log
@@ -374,11 +375,9 @@ func (n notHere) Receive(c *cpu.Core, s *model.SKB) {
 const udpPayload = 18
 
 func (b *bench) buildSender() error {
-	if streams(b.rec) {
-		return nil
-	}
 	role := b.rec.Sender.Role
 	switch {
+	case streams(b.rec): // made with the reader
 	case len(b.runs) > 0:
 		b.buildPktgen()
 	case len(b.in.Slots) > 0 && b.veth != nil:

@@ -80,6 +80,9 @@ func parts(r *recording.Recording) []string {
 	if steers || r.Topology == "veth" {
 		all = append(all, "backlog")
 	}
+	if r.Topology == "veth" && !vethNAPI(r) {
+		all = append(all, "veth whole")
+	}
 	return all
 }
 

@@ -14,11 +14,12 @@ import (
 	"napisim/scenarios/recording/input"
 	"napisim/sim"
 	"napisim/softirq"
+	"napisim/softirq/stack"
 )
 
 // streams reports whether both ends of a recording are processes that answer each other.
 func streams(r *recording.Recording) bool {
-	return r.Topology == "nic" && (r.Sender.Role == "tcpsend" || r.Sender.Role == "rrcli")
+	return r.Topology == "nic" && r.Sender.Role == "rrcli" || r.Topology != "tun" && r.Sender.Fields["proto"] != "udp" && (r.Sender.Role == "tcpsend" || r.Sender.Role == "rrcli")
 }
 
 // firstFrame returns when a process first gave a frame to a driver.
@@ -54,16 +55,17 @@ func (b *bench) buildStreams() error {
 	}
 	l := &duplex.Listener{}
 	clients, servers := make([]*duplex.Sock, conns), make([]*duplex.Sock, conns)
+	out, back := b.ways()
 	for i := range conns {
 		toServer, toClient := model.FlowID(2*i), model.FlowID(2*i+1)
 		var err1, err2 error
-		clients[i], err1 = b.sock(b.na, 0, toServer)
-		servers[i], err2 = b.sock(b.nb, 1, toClient)
+		clients[i], err1 = b.sock(out.output, toServer)
+		servers[i], err2 = b.sock(back.output, toClient)
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		b.stack.Bind(toServer, servers[i])
-		b.stack.Bind(toClient, clients[i])
+		b.stack.Bind(toServer, out.input(servers[i]))
+		b.stack.Bind(toClient, back.input(clients[i]))
 		l.Listen(servers[i])
 	}
 	client, server, err := b.streamBodies(l, clients, servers)
@@ -121,8 +123,36 @@ func field(r recording.Report, name string, otherwise int) (int, error) {
 	return n, nil
 }
 
-// sock makes a socket that sends through a device.
-func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock, error) {
+// A way is how the packets of one end of a connection reach the other.
+type way struct {
+	output duplex.Output
+	input  func(stack.Socket) stack.Socket
+}
+
+// ways returns the way from the sender and the way back.
+func (b *bench) ways() (out, back way) {
+	if b.veth != nil {
+		return vethWay(b.veth), vethWay(b.vethBack)
+	}
+	input := func(s stack.Socket) stack.Socket { return s }
+	return way{b.nicOutput(b.na, 0), input}, way{b.nicOutput(b.nb, 1), input}
+}
+
+// nicOutput sends through a NIC.
+func (b *bench) nicOutput(dev *guest.Netdev, at int) duplex.Output {
+	var skb guest.SKB
+	features := b.rec.Devices[at].Features
+	return func(c *cpu.Core, p *duplex.Packet) {
+		skb = guest.SKB{Segment: p.Segment, MSS: p.MSS, TSO: features[tso], Truesize: p.Truesize}
+		if p.Owner != nil {
+			skb.Freed = p.Owner.WFree
+		}
+		dev.XmitSKB(c, &skb)
+	}
+}
+
+// sock makes a socket that sends a flow.
+func (b *bench) sock(out duplex.Output, flow model.FlowID) (*duplex.Sock, error) {
 	rcv := tcp.DefaultReceiverConfig()
 	rcv.Flow, rcv.DeferBacklogAcks = flow, true
 	rcv.HeadTruesize = 1024 + model.SKBHead // of napi_alloc_skb, as recorded
@@ -133,7 +163,6 @@ func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock
 			return nil, err
 		}
 	}
-	features := b.rec.Devices[at].Features
 	cfg := duplex.Config{
 		Receiver: rcv, TSO: 65536, GrowSKB: b.rec.Kernel.Preset != "v6.1", NoDelay: b.rec.Sender.Role == "rrcli",
 		Tasklet: func(fn func()) func() {
@@ -141,14 +170,7 @@ func (b *bench) sock(dev *guest.Netdev, at int, flow model.FlowID) (*duplex.Sock
 			return func() { b.softnets[0].TaskletSchedule(t) }
 		},
 	}
-	var skb guest.SKB
-	return duplex.New(&b.env, b.machine.Cores[0], cfg, func(c *cpu.Core, p *duplex.Packet) {
-		skb = guest.SKB{Segment: p.Segment, MSS: p.MSS, TSO: features["tcp-segmentation-offload"], Truesize: p.Truesize}
-		if p.Owner != nil {
-			skb.Freed = p.Owner.WFree
-		}
-		dev.XmitSKB(c, &skb)
-	}), nil
+	return duplex.New(&b.env, b.machine.Cores[0], cfg, out), nil
 }
 
 // execTime is how long a client has run before its first call, in nanoseconds: it is

@@ -7,6 +7,7 @@ import (
 	"napisim/model"
 	"napisim/model/cpu"
 	"napisim/model/host"
+	"napisim/model/host/duplex"
 	"napisim/nic/driver"
 	"napisim/nic/driver/virtual"
 	"napisim/scenarios/recording"
@@ -14,24 +15,31 @@ import (
 	"napisim/scenarios/recording/input"
 	"napisim/scenarios/spec"
 	"napisim/softirq"
+	"napisim/softirq/stack"
 )
 
-// buildVeth makes the direction of a veth pair in which frames go. By the NAPI of the
-// receiving end they go only if the sending end has TSO off.
-func (b *bench) buildVeth(h driver.Host) error {
+// buildVeth makes both directions of a veth pair.
+func (b *bench) buildVeth(h driver.Host) (err error) {
 	if len(b.rec.Devices) != 2 {
 		return fmt.Errorf("%d network devices instead of two", len(b.rec.Devices))
 	}
 	tx, rx := &b.rec.Devices[0], &b.rec.Devices[1]
+	if b.veth, err = b.direction(tx, rx, vethID+1, h); err == nil {
+		b.vethBack, err = b.direction(rx, tx, vethID, h)
+	}
+	return err
+}
+
+// direction makes one direction of a veth pair. By the NAPI of the receiving end packets
+// go only if the sending end has TSO off.
+func (b *bench) direction(tx, rx *recording.Device, id int, h driver.Host) (*virtual.Veth, error) {
 	table, err := b.gro(rx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", rx.Name, err)
+		return nil, fmt.Errorf("%s: %w", rx.Name, err)
 	}
-	b.veth = virtual.NewVeth(virtual.VethConfig{
-		Name: rx.Name, Peer: tx.Name, ID: vethID, GRO: table,
-		SenderTSO: tx.Features[tso], RPS: steering(rx),
-	}, h)
-	return nil
+	return virtual.NewVeth(virtual.VethConfig{
+		Name: rx.Name, Peer: tx.Name, ID: id, GRO: table, SenderTSO: tx.Features[tso], RPS: steering(rx),
+	}, h), nil
 }
 
 const (
@@ -44,8 +52,54 @@ func vethNAPI(r *recording.Recording) bool {
 	return len(r.Devices) == 2 && r.Devices[1].Features[groFeature] && !r.Devices[0].Features[tso]
 }
 
-// vethID is the id of the receiving end's NAPI. What it is in a recording is not told.
+// vethID is the id of the sending end's NAPI. What it is in a recording is not told.
 const vethID = 0x2001
+
+// vethWay is the way of a socket's packets through a veth pair. The skb that arrives is
+// the one that was sent: its owner is told when IP takes it in (skb_orphan).
+func vethWay(d *virtual.Veth) way {
+	o := &orphans{}
+	var p virtual.Packet
+	return way{
+		output: func(c *cpu.Core, out *duplex.Packet) {
+			p = virtual.Packet{Segment: out.Segment, MSS: out.MSS, Truesize: out.Truesize}
+			if out.Owner != nil {
+				end := out.Seq + uint64(out.Payload)
+				o.owned = append(o.owned, owned{end: end, size: out.Truesize, owner: out.Owner})
+			}
+			d.XmitSKB(c, &p)
+		},
+		input: func(s stack.Socket) stack.Socket {
+			o.sock = s
+			return o
+		},
+	}
+}
+
+// orphans is a socket behind ip_rcv, which tells the owners of skbs.
+type orphans struct {
+	sock  stack.Socket
+	owned []owned // in the order of sending
+}
+
+// owned is an skb that its owner is charged for.
+type owned struct {
+	end   uint64
+	size  int
+	owner *duplex.Sock
+}
+
+// Receive implements stack.Socket.
+func (o *orphans) Receive(c *cpu.Core, p *model.SKB) {
+	c.Look()
+	end := p.Frame.Seq + uint64(p.Payload)
+	n := 0
+	for ; n < len(o.owned) && o.owned[n].end <= end; n++ {
+		o.owned[n].owner.WFree(c, o.owned[n].size)
+	}
+	o.owned = append(o.owned[:0], o.owned[n:]...)
+	o.sock.Receive(c, p)
+}
 
 // netem is the queueing discipline of the sending end: its watchdog raises NET_TX, and
 // that softirq lets out the frames of one slot. When and how many is replayed, as the

@@ -31,6 +31,7 @@ func TestVirtualDevicesMatch(t *testing.T) {
 		"k61-backlog-burst300-budget100": 45,
 		"k61-veth-napi-burst200":         48,
 		"k61-veth-udp":                   3000,
+		"k61-veth-tcp":                   126,
 		"k61-tap-udp":                    0,
 		"k612-backlog-burst64":           30,
 		"k612-backlog-burst300-w16":      162,

@@ -71,8 +71,67 @@ func (d *Veth) Release(c *cpu.Core, f *model.Frame) {
 	d.forward(c, wrap(c, &d.host, d.cfg.Name, f))
 }
 
+// A Packet is an skb of a socket on its way through a pair: a segment, or several of MSS
+// bytes each with the headers of the first.
+type Packet struct {
+	model.Segment
+	// MSS is the payload of each segment, 0 for a single one.
+	MSS int
+	// Truesize is what its owner is charged for.
+	Truesize int
+}
+
+// XmitSKB is dev_queue_xmit of an skb of a socket. Softirqs are off on core c. With TSO at
+// the sending end the skb goes over as it is; otherwise it is cut into its segments
+// (validate_xmit_skb). That more of them will come does not keep the first from waking the
+// receiving end. The packet is the caller's again afterwards.
+func (d *Veth) XmitSKB(c *cpu.Core, p *Packet) {
+	total := int(p.Payload)
+	if p.MSS <= 0 || total <= p.MSS {
+		d.forward(c, d.skb(c, &p.Frame, 1, total, p.Truesize))
+		return
+	}
+	segs := (total + p.MSS - 1) / p.MSS
+	if d.cfg.SenderTSO {
+		first := p.Frame
+		first.Payload, first.Len = int32(p.MSS), p.Len-p.Payload+int32(p.MSS)
+		d.forward(c, d.skb(c, &first, segs, total, p.Truesize))
+		return
+	}
+	c.SpendN(model.StageGSOSegment, segs)
+	seg, head := p.Frame, p.Truesize-total
+	for left := total; left > 0; left -= p.MSS {
+		n := min(left, p.MSS)
+		seg.Payload, seg.Len = int32(n), p.Len-p.Payload+int32(n)
+		seg.Flags = p.Flags
+		if n < left {
+			seg.Flags &^= model.PSH | model.FIN
+		}
+		s := d.skb(c, &seg, 1, n, head+n)
+		d.forward(c, s)
+		seg.Seq += uint64(n)
+		seg.IPID++
+	}
+}
+
+// skb makes an skb of segs segments with payload bytes in all.
+func (d *Veth) skb(c *cpu.Core, first *model.Frame, segs, payload, size int) *model.SKB {
+	s := wrap(c, &d.host, d.cfg.Name, first)
+	s.Segs, s.Payload, s.LastSeg = segs, payload, payload-(segs-1)*int(first.Payload)
+	if size > 0 {
+		s.Truesize = size
+	}
+	if payload > 0 {
+		s.Head, s.Frags = 1024, 1
+	}
+	return s
+}
+
 func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
-	id, length := s.ID, s.Frame.Len // the receiver may free s at once
+	// The receiver may free s at once.
+	id, length := s.ID, int64(s.Frame.Len-s.Frame.Payload)+int64(s.Payload)
+	d.stats.Frames++
+	d.stats.Bytes += length
 	d.vethXmit(c, s)
 	if c.Machine().Trace == nil {
 		return
@@ -80,14 +139,12 @@ func (d *Veth) forward(c *cpu.Core, s *model.SKB) {
 	c.Look()
 	if c.Recording() {
 		e := c.Event(trace.NetDevXmit)
-		e.A, e.B, e.S = id, int64(length), d.cfg.Peer
+		e.A, e.B, e.S = id, length, d.cfg.Peer
 		c.Emit(e)
 	}
 }
 
 func (d *Veth) vethXmit(c *cpu.Core, s *model.SKB) {
-	d.stats.Frames++
-	d.stats.Bytes += int64(s.Frame.Len)
 	c.Spend(model.StageVethXmit)
 	sd := d.host.Softnets[c.ID]
 	if d.napi == nil {

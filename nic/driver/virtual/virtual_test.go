@@ -216,3 +216,43 @@ func TestVethBacklog(t *testing.T) {
 		}
 	}
 }
+
+// An skb of four segments goes over a pair as it is where the sending end has TSO on, by
+// the backlog. Otherwise its segments go by the NAPI of the receiving end, which the first
+// one wakes, and GRO puts them together again.
+func TestVethSKB(t *testing.T) {
+	full := gro.DefaultConfig()
+	for _, tso := range []bool{true, false} {
+		r := run(t, func(r *rig, c *cpu.Core) {
+			d := NewVeth(VethConfig{Name: "vb", Peer: "va", GRO: &full, SenderTSO: tso}, r.host)
+			p := Packet{MSS: 1448, Truesize: 1280 + 3*1448 + 100}
+			p.Frame = model.Frame{Proto: model.TCP, Flags: model.ACK | model.PSH, Payload: 3*1448 + 100, TTL: 64}
+			p.Len = 66 + p.Payload
+			c.BHDisable()
+			d.XmitSKB(c, &p)
+			c.BHEnable()
+			want := VethStats{Frames: 4, Bytes: 4*66 + 3*1448 + 100}
+			if tso {
+				want = VethStats{Frames: 1, Bytes: 66 + 3*1448 + 100}
+			}
+			same(t, "sent", d.Stats(), want)
+		})
+		polls, sent, raised := "4", "1514 1514 1514 166", 0
+		if tso {
+			polls, sent = "1", "4510"
+		}
+		same(t, "polls", r.polls(), polls)
+		same(t, "received", len(r.got), 1)
+		var lengths []string
+		for _, e := range r.log.Events() {
+			switch e.Point {
+			case trace.NetDevXmit:
+				lengths = append(lengths, fmt.Sprint(e.B))
+			case trace.SoftirqRaise:
+				raised++
+			}
+		}
+		same(t, "net_dev_xmit", strings.Join(lengths, " "), sent)
+		same(t, "raises", raised, 1)
+	}
+}
