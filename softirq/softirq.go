@@ -172,8 +172,10 @@ func (sd *Softnet) runKsoftirqd(t *cpu.Task) {
 		c.Look()
 		if sd.pending == 0 {
 			c.Spend(model.StageKsoftirqdTurn)
-			t.Sleep()
-			c.Spend(model.StageKsoftirqdTurn)
+			if c.Look(); sd.pending == 0 { // else it was woken on its way
+				t.Sleep()
+				c.Spend(model.StageKsoftirqdTurn)
+			}
 			continue
 		}
 		c.KsoftirqdRunBegin()

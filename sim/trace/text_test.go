@@ -172,6 +172,7 @@ var arguments = [numPoints]map[string]func(e *Event) any{
 	SchedWaking:        {"pid": a, "prio": b, "comm": s},
 	HRTimerStart:       {"hrtimer": hexA, "function": s, "mode": tt, "was_armed": c},
 	HRTimerExpireEntry: {"hrtimer": hexA, "function": s},
+	HRTimerExpireExit:  {"hrtimer": hexA},
 	RxMissed:           {"queue": a, "frames": b, "dev": s},
 }
 
