@@ -23,12 +23,13 @@ type costsFile struct {
 }
 
 type kernelCosts struct {
-	From    string             `yaml:"from"`
-	Event   int64              `yaml:"event"`
-	IPError int64              `yaml:"ip_error"`
-	Memory  memoryCosts        `yaml:"memory"`
-	Costs   map[string]float64 `yaml:"costs"`
-	Pktgen  struct {
+	From      string             `yaml:"from"`
+	Processes []string           `yaml:"processes"`
+	Event     int64              `yaml:"event"`
+	IPError   int64              `yaml:"ip_error"`
+	Memory    memoryCosts        `yaml:"memory"`
+	Costs     map[string]float64 `yaml:"costs"`
+	Pktgen    struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
 	} `yaml:"pktgen"`
@@ -110,6 +111,9 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 	p.event, p.ipError, p.memory = ns(k.Event), ns(k.IPError), k.Memory
 	p.prepare, p.look = ns(k.Pktgen.Prepare), ns(k.Pktgen.Look)
 	p.from = []string{k.From}
+	if streams(r) {
+		p.from = append(p.from, k.Processes...)
+	}
 	if err := p.set(k.Costs); err != nil {
 		return p, err
 	}

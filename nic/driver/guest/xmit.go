@@ -191,7 +191,7 @@ func (d *Netdev) wake(c *cpu.Core) {
 // post writes a descriptor and stops the queue when fewer than spare are left, as the
 // next skb could need that many. It reports false if there is no room for this one.
 func (d *Netdev) post(c *cpu.Core, p *packet, spare int) bool {
-	c.Spend(model.StageTXPost)
+	c.SpendN(model.StageTXPost, p.descriptors())
 	c.Look()
 	if d.tx.Unused() < spare {
 		d.stopped = true
@@ -202,6 +202,16 @@ func (d *Netdev) post(c *cpu.Core, p *packet, spare int) bool {
 	d.tx.Post(&p.Frame, p.mss)
 	d.stopped = d.tx.Unused() < spare
 	return true
+}
+
+// descriptors returns how many descriptors an skb takes to post: headers and data of one
+// that the device cuts are apart, and e1000 has 4 KiB at most in each.
+func (p *packet) descriptors() int {
+	const most = 4096
+	if p.mss == 0 {
+		return 1
+	}
+	return 1 + (int(p.Payload)+most-1)/most
 }
 
 // xmitFrame is e1000_xmit_frame of e1000 and e1000e: the doorbell is left to a later
