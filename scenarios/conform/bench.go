@@ -397,24 +397,50 @@ func segment() *model.Segment {
 	return &model.Segment{Frame: model.Frame{Flow: flow, Hash: 1, Payload: udpPayload, Len: model.UDPFrameLen(udpPayload), Proto: model.UDP}}
 }
 
-// buildPktgen makes the threads of pktgen.
+// early is how long before it was switched to a thread of pktgen may have been woken to
+// begin.
+const early = 1_000_000
+
+// buildPktgen makes the thread of pktgen. It looks for something to do whenever it is woken,
+// and it is woken for other reasons, too.
 func (b *bench) buildPktgen() {
 	seg := segment()
-	for _, run := range b.runs {
+	xmit := func(c *cpu.Core, n int) int { return b.na.Burst(c, seg, n) }
+	pid := b.runs[0].pid
+	woken := b.wokenBySoftirq(pid)
+	var bodies []func(*cpu.Task)
+	var starts []sim.Time
+	for i, run := range b.runs {
 		cfg := host.PktgenConfig{
-			Start: b.at(run.start + b.shift), Count: run.count, Burst: run.burst, Delay: run.delay,
+			Count: run.count, Burst: run.burst, Delay: run.delay,
 			Prepare: b.prices.prepare, Look: b.prices.look, NewSKB: b.na.NewSKB,
 		}
-		if b.wokenBySoftirq(run.pid) {
-			cfg.Start, cfg.Once = 0, ns(max(b.shift, 0))
+		start := b.at(run.start)
+		if i == 0 {
+			cfg.Once = ns(max(b.shift, 0))
+			if !woken {
+				start, cfg.Once = b.at(run.start+b.shift), 0
+			}
 		}
-		body := host.Pktgen(cfg, func(c *cpu.Core, n int) int { return b.na.Burst(c, seg, n) })
-		task := b.machine.NewTask(b.machine.Cores[0], "kpktgend_0", cpu.TaskConfig{Sleeper: true}, body)
-		if cfg.Start > 0 {
-			task.WakeFromDevice()
-		}
-		b.pktgen[run.pid] = task
+		starts = append(starts, start)
+		bodies = append(bodies, host.Pktgen(cfg, xmit))
 	}
+	task := b.machine.NewTask(b.machine.Cores[0], "kpktgend_0", cpu.TaskConfig{Sleeper: true}, func(t *cpu.Task) {
+		c := t.Core()
+		for i, body := range bodies {
+			if !woken {
+				t.SleepUntil(starts[i])
+			}
+			for c.Look(); woken && c.Now() < starts[i]-ns(early); c.Look() {
+				t.Sleep()
+			}
+			body(t)
+		}
+	})
+	if !woken {
+		task.WakeFromDevice()
+	}
+	b.pktgen[pid] = task
 }
 
 // wokenBySoftirq reports whether a replayed handler wakes a task.

@@ -2,6 +2,9 @@ package conform
 
 import (
 	"errors"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"napisim/scenarios/recording"
@@ -35,7 +38,43 @@ func pktgenRuns(r *recording.Recording, in *input.Input) ([]pktgenRun, error) {
 	if run.count == 0 {
 		return nil, errors.New("how many packets pktgen was to send is not known")
 	}
+	if all := sessions(r, in, run); len(all) > 0 {
+		return all, nil
+	}
 	return []pktgenRun{run}, nil
+}
+
+// sessions returns the starts of a pktgen that was started anew for each size of bursts,
+// which the recording marks; nil where it marks none. A burst is told of with the size that
+// was marked, or in the parts that it came out in.
+func sessions(r *recording.Recording, in *input.Input, like pktgenRun) (all []pktgenRun) {
+	for i := range r.Events {
+		e := &r.Events[i]
+		n, ok := strings.CutPrefix(e.Payload, "burst ")
+		if e.Name != "tracing_mark_write" || !ok {
+			continue
+		}
+		if size, err := strconv.Atoi(strings.TrimSpace(n)); err == nil && size > 0 {
+			all = append(all, pktgenRun{pid: like.pid, start: e.At, burst: size, delay: like.delay})
+		}
+	}
+	for i := range all {
+		until := int64(math.MaxInt64)
+		if i+1 < len(all) {
+			until = all[i+1].start
+		}
+		mark := all[i].start
+		for _, b := range in.Bursts {
+			if b.At < mark || b.At >= until {
+				continue
+			}
+			if all[i].count == 0 {
+				all[i].start = b.In
+			}
+			all[i].count += b.Frames
+		}
+	}
+	return slices.DeleteFunc(all, func(p pktgenRun) bool { return p.count == 0 })
 }
 
 // mostFrames returns the size of the largest burst: a queue that fills up cuts some short.

@@ -131,23 +131,23 @@ func (d *Netdev) cut(n int) (pages int) {
 }
 
 // memory pays for the memory of the next frame's skb, and notes where its data is. A small
-// frame is copied into the head of a small skb, and its buffer stays where it is; with
-// virtio_net all frames have such heads, and leave their buffers.
+// frame is copied into the head of a small skb. Its buffer stays in its place; virtio_net
+// frees it, and needs another as for other frames.
 func (d *Netdev) memory(c *cpu.Core, s *model.SKB) {
 	copied := s.Frame.Len <= copybreak
-	if copied || d.mergeable {
+	if !copied {
+		d.keep(s)
+	}
+	if copied || s.Frags > 0 {
 		d.cfg.Memory.head(c)
 	}
 	if !copied || d.mergeable {
 		d.bufferless++
 	}
-	switch {
-	case copied && d.mergeable && d.rx.Taken()%int64(fragPage/d.buffer) == 0:
+	if copied && d.mergeable && d.rx.Taken()%int64(fragPage/d.buffer) == 0 {
 		c.Work(d.cfg.Memory.freePage())
-	case !copied:
-		d.keep(s)
 	}
-	if copied || !d.slabSKBs {
+	if copied || s.Frags > 0 || !d.slabSKBs && !d.mergeable {
 		d.host.Heads.On(c).Alloc(true)
 	}
 }

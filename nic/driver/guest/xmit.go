@@ -258,6 +258,9 @@ func (d *Netdev) cleanTX(c *cpu.Core, wakeAt int, napi bool) bool {
 		}
 		count += n
 		c.SpendN(model.StageTXCompletion, n)
+		if c.InHardirq() && d.held[place].freed != nil {
+			c.Spend(model.StageTXCompletion) // the descriptor of its payload
+		}
 		if c.InHardirq() && d.lastReference(d.refs[place]) {
 			d.freeLater(c, d.held[place])
 		}
@@ -284,7 +287,10 @@ func (d *Netdev) freeNow(c *cpu.Core, place int64, napi bool) {
 	}
 	h := d.held[place]
 	if h.freed != nil { // the stream's, from a cache of their own
-		c.SpendN(model.StageSKBFree, 2) // and its page
+		c.Spend(model.StageSKBFree)
+		if d.txNAPI == nil { // the descriptor of its payload
+			c.Spend(model.StageSKBFree)
+		}
 		h.freed(c, h.size)
 	} else if napi {
 		c.Spend(model.StageSKBFree)
