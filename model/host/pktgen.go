@@ -17,7 +17,7 @@ type PktgenConfig struct {
 	// look at the clock, of which the thread makes many when it waits for less than
 	// SpinLimit.
 	Prepare, Look sim.Time
-	// Once is what the first preparation costs more.
+	// Once is what comes before the first preparation.
 	Once sim.Time
 	// NewSKB is told of each preparation, when it is done; it may be nil.
 	NewSKB func()
@@ -35,9 +35,9 @@ func Pktgen(cfg PktgenConfig, xmit func(c *cpu.Core, n int) int) func(*cpu.Task)
 		if cfg.Start > 0 {
 			t.SleepUntil(cfg.Start)
 		}
+		c.Work(cfg.Once)
 		c.Look()
 		next, first, ok := c.Now(), true, true
-		c.Work(cfg.Once)
 		for sent := 0; sent < cfg.Count; {
 			if ok {
 				c.Work(cfg.Prepare)
