@@ -165,6 +165,9 @@ func (a *app) divergences(all []conform.Result) {
 			fmt.Fprintf(&a.out, "\n%s: first differs at item %d (= both, r recorded, s simulated)\n  %s\n",
 				r.ID, d.Index+1, strings.Join(d.Context, "\n  "))
 		}
+		if r.Known != "" {
+			fmt.Fprintf(&a.out, "  known: %s\n", r.Known)
+		}
 		for _, q := range r.Quantities {
 			if !q.OK {
 				fmt.Fprintf(&a.out, "  %s: recorded %g, simulated %g\n", q.Name, q.Recorded, q.Simulated)

@@ -2,10 +2,15 @@ package conform
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
 
 	"napisim/scenarios/recording"
 	"napisim/scenarios/recording/input"
@@ -22,6 +27,32 @@ type Result struct {
 	Costs  []string `json:"costs,omitempty"`
 	// Reason says why the recording was not simulated, "" if it was.
 	Reason string `json:"reason,omitempty"`
+	// Known says why the recording is not matched in full, where that is known.
+	Known string `json:"known,omitempty"`
+}
+
+//go:embed differences.yaml
+var differencesYAML []byte
+
+// known returns why the recording of a name is not matched in full, "" if that is not known.
+func known(id string) (string, error) {
+	var all []struct {
+		IDs    []string `yaml:"ids"` // patterns of path.Match
+		Reason string   `yaml:"reason"`
+	}
+	if err := yaml.Unmarshal(differencesYAML, &all); err != nil {
+		return "", fmt.Errorf("differences.yaml: %w", err)
+	}
+	for _, d := range all {
+		for _, pattern := range d.IDs {
+			if ok, err := path.Match(pattern, id); err != nil {
+				return "", fmt.Errorf("differences.yaml: %s: %w", pattern, err)
+			} else if ok {
+				return strings.TrimSpace(d.Reason), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // Options are what is written beside the results; empty writes nothing.
@@ -46,6 +77,11 @@ func File(path string, o Options) (Result, error) {
 		}
 	}
 	out, log := compare(r)
+	if out.Match.Match != match.Full {
+		if out.Known, err = known(r.ID); err != nil {
+			return out, err
+		}
+	}
 	if o.Traces != "" && log != nil {
 		var text bytes.Buffer
 		if err := trace.WriteText(&text, log.Events()); err != nil {
