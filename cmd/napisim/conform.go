@@ -26,6 +26,9 @@ func (a *app) conformCommand() *cobra.Command {
 			"for each; a FILE is a trace. Who ran a pass, ksoftirqd or whoever was interrupted, is\n" +
 			"scored apart: it differs between runs of the same kernel. Recordings of overload and\n" +
 			"closed loops are also compared by their numbers, within 15 %.",
+		Example: "  napisim conform recordings\n" +
+			"  napisim conform recordings/k612-e1000e-burst64 --trace simulated\n" +
+			"  napisim conform recordings -o json",
 		Args: arguments(1, -1, "at least one DIR or FILE"),
 	}
 	format := outputFlag(cmd, "text", "json", "md", "csv")
@@ -38,6 +41,14 @@ func (a *app) conformCommand() *cobra.Command {
 
 // conform compares every recording under the paths, in the order of their names.
 func (a *app) conform(paths []string, o conform.Options, format *choice) error {
+	for _, dir := range []string{o.Inputs, o.Traces} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // reports are no secret
+			return err
+		}
+	}
 	var all []conform.Result
 	var failed []error
 	for _, path := range paths {
@@ -58,8 +69,10 @@ func (a *app) conform(paths []string, o conform.Options, format *choice) error {
 			all = append(all, r)
 		}
 	}
-	if err := a.writeConform(all, format); err != nil {
-		return err
+	if len(all) > 0 || len(failed) == 0 {
+		if err := a.writeConform(all, format); err != nil {
+			return err
+		}
 	}
 	return errors.Join(failed...)
 }

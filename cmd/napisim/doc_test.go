@@ -40,11 +40,20 @@ func TestExamplesOfHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recordings, err := filepath.Abs("../../scenarios/recording/testdata/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	stored := newCall("run", small, "--runs", "3", "-o", "json")
 	stored.run(t, exit.OK)
 	t.Chdir(t.TempDir())
 	for name, data := range map[string]string{"mine.yaml": string(scenario), "a.json": stored.out.String(), "b.json": stored.out.String()} {
 		if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"k612-e1000e-burst8", "k612-e1000e-burst64"} {
+		if err := os.CopyFS(filepath.Join("recordings", id), os.DirFS(filepath.Join(recordings, id))); err != nil {
 			t.Fatal(err)
 		}
 	}

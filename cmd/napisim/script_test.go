@@ -33,12 +33,17 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recordings, err := filepath.Abs("../../scenarios/recording/testdata/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("RECORDINGS", recordings)
 			return os.WriteFile(filepath.Join(env.WorkDir, "small.yaml"), small, 0o644)
 		},
 		Condition: func(name string) (bool, error) {

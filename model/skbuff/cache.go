@@ -60,6 +60,7 @@ type Cache struct {
 	pre  int // allocated in advance (skb_cache of two_arrays)
 
 	slab     int // free descriptors in the pages that the slab keeps
+	owed     int // the next ones that are freed do not come back
 	slabPage sim.Time
 
 	deferred model.SKBList
@@ -131,7 +132,7 @@ func (k *Cache) freeSlab(n int) {
 	if k == nil {
 		return
 	}
-	k.slab = min(k.slab+n, slabKeeps)
+	k.putSlab(n)
 	k.stats.Frees += int64(n)
 	k.stats.SlabFrees += int64(n)
 	k.core.SpendN(model.StageSlabFree, n)
@@ -165,6 +166,13 @@ func (k *Cache) takeSlab(n int) {
 	k.slab -= n
 }
 
+// putSlab gives n descriptors back to their pages.
+func (k *Cache) putSlab(n int) {
+	gone := min(n, k.owed)
+	k.owed -= gone
+	k.slab = min(k.slab+n-gone, slabKeeps)
+}
+
 func (k *Cache) bulkAlloc(n int) {
 	k.takeSlab(n)
 	k.stats.BulkAllocs += int64(n)
@@ -177,7 +185,7 @@ func (k *Cache) bulkFree(n int) {
 		return
 	}
 	k.n -= n
-	k.slab = min(k.slab+n, slabKeeps)
+	k.putSlab(n)
 	k.stats.BulkFrees += int64(n)
 	k.stats.BulkCalls++
 	k.core.SpendN(model.StageSlabBulkFree, n)

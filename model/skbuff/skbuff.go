@@ -74,13 +74,13 @@ func New(cfg Config, m *cpu.Machine, skbs *model.SKBPool) *Heads {
 	return h
 }
 
-// Stock puts n descriptors into the cache of a core before a run, and lets its slab owe
-// some to their pages, which others use. It belongs to the construction.
+// Stock puts n descriptors into the cache of a core before a run. The first owed ones that
+// are freed leave pages that something else keeps. It belongs to the construction.
 func (h *Heads) Stock(c *cpu.Core, n, owed int) {
 	k := h.caches[c.ID]
 	k.n += n
 	k.stats.BulkAllocs += int64(n)
-	k.slab -= owed
+	k.owed = owed
 }
 
 // On returns the cache of a core.

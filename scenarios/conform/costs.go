@@ -144,7 +144,7 @@ func (p *prices) set(costs map[string]float64) error {
 
 // probeCost is what a probe of a function costs, which is a trap: the recordings say 700
 // to 1000 ns.
-const probeCost = 870 * sim.Nanosecond
+const probeCost = 880 * sim.Nanosecond
 
 // traced adds what the recording traced at places where the model has no event.
 func (p *prices) traced(r *recording.Recording) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -120,7 +121,11 @@ func compare(r *recording.Recording) (Result, *trace.Log) {
 		out.Match.Match = match.Full // what is received in the writer's own context has no pass
 	}
 	if p, err := pricesOf(r); err == nil {
-		out.Costs = p.from
+		for _, name := range p.from {
+			if !slices.Contains(out.Costs, name) {
+				out.Costs = append(out.Costs, name)
+			}
+		}
 	}
 	return out, log
 }
