@@ -95,6 +95,7 @@ func (k *Cache) Alloc(napi bool) {
 	if k == nil {
 		return
 	}
+	k.core.Look() // counted at its instant, also where an interrupt comes first
 	k.stats.Allocs++
 	if napi {
 		k.b.Alloc(k)
@@ -108,8 +109,9 @@ func (k *Cache) FreeN(n int) {
 	if k == nil {
 		return
 	}
-	k.stats.Frees += int64(n)
 	for range n {
+		k.core.Look()
+		k.stats.Frees++
 		k.b.Free(k)
 	}
 }
@@ -131,6 +133,7 @@ func (k *Cache) freeSlab(n int) {
 	if k == nil {
 		return
 	}
+	k.core.Look()
 	k.slab = min(k.slab+n, slabKeeps)
 	k.stats.Frees += int64(n)
 	k.stats.SlabFrees += int64(n)
@@ -140,6 +143,7 @@ func (k *Cache) freeSlab(n int) {
 // EndOfNetRX is what net_rx_action does for the cache before it returns.
 func (k *Cache) EndOfNetRX() {
 	if k != nil {
+		k.core.Look()
 		k.b.EndOfNetRX(k)
 	}
 }
@@ -241,6 +245,7 @@ func freeTwoArrays(k *Cache) {
 func refillTwoArrays(k *Cache) {
 	k.bulkFree(k.n)
 	if n := k.b.size - k.pre; n > 0 {
+		k.core.Look()
 		k.bulkAlloc(n)
 		k.pre += n
 	}
