@@ -51,9 +51,6 @@ func Connect(sds []*Softnet, links Links) {
 			continue
 		}
 		sd.peers = sds
-		if sd.cfg.NAPISchedule != "always_raise" {
-			sd.afterThreadedPoll = sd.sendRPSIPIs // since v6.4; before, the raise is enough
-		}
 		sd.backlog.ipi = sd.core.NewLine(-1, "call_function_single", sd.rpsTriggerSoftirq)
 	}
 }
@@ -228,7 +225,7 @@ func (sd *Softnet) napiScheduleRPS(t *Softnet) {
 	default:
 		t.backlog.ipiNext = sd.backlog.ipiList
 		sd.backlog.ipiList = t
-		if !sd.inNetRXAction && (!sd.inNAPIThreadedPoll || sd.afterThreadedPoll == nil) {
+		if !sd.inNetRXAction && (!sd.inNAPIThreadedPoll || !sd.b.napiSchedule.Threads) {
 			sd.raiseSoftirqBit(NetRX)
 		}
 	}

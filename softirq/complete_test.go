@@ -213,6 +213,45 @@ func TestCompletionByOthersThanTheOwner(t *testing.T) {
 	}
 }
 
+// Pitfall 19: while a busy-poll loop owns the NAPI completion is a no-op: the interrupt stays
+// masked, GRO keeps what it holds, and neither timer nor MISSED change that. When the loop has
+// cleared MISSED and IN_BUSY_POLL, the next completion does it all.
+func TestPitfall19CompletionWhileBusyPolled(t *testing.T) {
+	for _, form := range NAPICompleteNames()[1:] { // IN_BUSY_POLL came with v4.10
+		for _, flush := range []sim.Time{0, 20 * sim.Microsecond} {
+			s := defaultSetup()
+			s.kernel.NAPIComplete = form
+			r := newRig(s)
+			gc := gro.DefaultConfig()
+			d := r.nic("eth0", &gc, 0)
+			d.napi.groFlushTimeout = flush
+			d.tcp(10*sim.Microsecond, 1, 3, 1448, 0)
+			r.at(sim.Microsecond, phaseDevices, func() { d.napi.state |= stateInBusyPoll })
+			r.at(500*sim.Microsecond, phaseObservers, func() {
+				what := fmt.Sprintf("%s, timeout %v: ", form, flush)
+				same(t, what+"masked", d.masked, true)
+				same(t, what+"unmasks", d.unmasks, 0)
+				same(t, what+"polls", runLengths(d.polls), "3")
+				same(t, what+"held by GRO", d.napi.GRO().Held(), 1)
+				same(t, what+"skbs", len(r.stack.segs), 0)
+				same(t, what+"timer armed", d.napi.timer != nil, false)
+				same(t, what+"owned", d.napi.state, stateSched|stateInBusyPoll)
+				d.napi.state &^= stateMissed | stateInBusyPoll
+			})
+			core := r.m.Cores[0]
+			r.task("reader", cpu.TaskConfig{Sleeper: true}, func(task *cpu.Task) {
+				task.SleepUntil(600 * sim.Microsecond)
+				core.BHDisable()
+				d.poll(8) // the last poll of busy_poll_stop
+				core.BHEnable()
+			})
+			r.run(t, sim.Millisecond)
+			same(t, form+": unmasks in the end", d.unmasks, 1)
+			same(t, form+": skbs in the end", runLengths(r.stack.segs), "3")
+		}
+	}
+}
+
 // Netpoll polls with budget 0: a driver reclaims what it has sent, receives nothing and
 // completes nothing. The NAPI stays what it was.
 func TestNetpollPollsWithBudget0(t *testing.T) {

@@ -60,7 +60,6 @@ type Softnet struct {
 	pollList           napiList
 	inNetRXAction      bool
 	inNAPIThreadedPoll bool
-	afterThreadedPoll  func() // what a NAPI thread does behind each poll, softirqs off (v6.4)
 
 	backlog backlog
 	links   Links

@@ -124,9 +124,9 @@ func (n *NAPI) threadedPollLoop(busy bool) {
 		sd.inNAPIThreadedPoll = true
 		_, again = sd.pollOnce(n)
 		sd.inNAPIThreadedPoll = false
-		sd.heads.FlushDeferred(c)
-		if sd.afterThreadedPoll != nil {
-			sd.afterThreadedPoll()
+		if sd.b.napiSchedule.Threads { // since v6.4
+			sd.sendRPSIPIs()
+			sd.heads.FlushDeferred(c)
 		}
 		if busy {
 			n.groFlushNormal(c.Machine().HZ() >= 1000)

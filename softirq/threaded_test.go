@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
@@ -66,6 +68,36 @@ func TestThreadOnAnotherCore(t *testing.T) {
 			same(t, "state", d.napi.state, stateThreaded)
 			same(t, "raises of NET_RX", r.sds[0].Stats().Softirqs[NetRX]+r.sds[1].Stats().Softirqs[NetRX], 0)
 		}
+	}
+}
+
+// A NAPI thread frees the skbs that other cores have left here (section 1.5), but only since
+// v6.4. From v5.19 to v6.3 they wait for the next net_rx_action.
+func TestThreadFreesDeferredSKBs(t *testing.T) {
+	for form, waiting := range map[string]int{"always_raise": 3, "skip_in_net_rx_action": 0, "skip_and_wake": 0} {
+		s := defaultSetup()
+		s.machine.Cores, s.kernel.NAPISchedule = 2, form
+		r := newRig(s)
+		heads := skbuff.New(skbuff.DefaultConfig(), r.m, &r.skbs)
+		for _, sd := range r.sds {
+			sd.SetHeads(heads)
+		}
+		d := r.nic("eth0", nil, 0)
+		if err := d.napi.SetThreaded(r.sds[0], Threaded); err != nil {
+			t.Fatal(err)
+		}
+		r.m.NewTask(r.m.Cores[1], "reader", cpu.TaskConfig{}, func(*cpu.Task) {
+			for range 3 { // allocated on core 0
+				var list model.SKBList
+				list.PushBack(r.skbs.Get())
+				heads.FreeDeferred(r.m.Cores[1], &r.skbs, &list)
+			}
+		}).WakeFromDevice()
+		d.arrive(100*sim.Microsecond, 1)
+		r.run(t, sim.Millisecond)
+		st := heads.On(r.m.Cores[0]).Stats()
+		same(t, form+": left and freed", []int64{st.Deferred, st.Drained}, []int64{3, 3 - int64(waiting)})
+		same(t, form+": live skbs", r.skbs.Live(), waiting)
 	}
 }
 
