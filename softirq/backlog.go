@@ -82,8 +82,8 @@ func (sd *Softnet) Backlog() (input, process int) {
 	return sd.backlog.input.Len(), sd.backlog.process.Len()
 }
 
-// NetifRx is netif_rx: it puts a packet of the receive queue q, which may be nil, on a
-// backlog. It takes s over.
+// NetifRx is netif_rx (all versions, as the behaviour says): it puts a packet of the receive
+// queue q, which may be nil, on a backlog. It takes s over.
 func (sd *Softnet) NetifRx(q *rps.Queue, s *model.SKB) { sd.b.netifRx.Rx(sd, q, s) }
 
 // NetifRxNI is netif_rx_ni, for task context. Since v5.18 there is netif_rx only.
@@ -128,8 +128,8 @@ func netifRxAnywhere(sd *Softnet, q *rps.Queue, s skb) {
 	}
 }
 
-// NetifReceiveSKB is netif_receive_skb: a packet of the receive queue q, which may be
-// nil, goes up in the caller's context unless RPS sends it elsewhere. It takes s over.
+// NetifReceiveSKB is netif_receive_skb (all versions): a packet of the receive queue q, which
+// may be nil, goes up in the caller's context unless RPS sends it elsewhere. It takes s over.
 func (sd *Softnet) NetifReceiveSKB(q *rps.Queue, s *model.SKB) {
 	if t, f := sd.rpsCPU(q, s); t != nil {
 		sd.enqueueToBacklog(t, s, f)
@@ -140,7 +140,7 @@ func (sd *Softnet) NetifReceiveSKB(q *rps.Queue, s *model.SKB) {
 	sd.stack.ReceiveSKB(sd.core, s)
 }
 
-// rpsCPU is get_rps_cpu; it returns nil where the packet stays.
+// rpsCPU is get_rps_cpu (all versions); it returns nil where the packet stays.
 func (sd *Softnet) rpsCPU(q *rps.Queue, s skb) (t *Softnet, f *rps.Flow) {
 	if q == nil || sd.peers == nil {
 		return nil, nil
@@ -155,7 +155,7 @@ func (sd *Softnet) rpsCPU(q *rps.Queue, s skb) (t *Softnet, f *rps.Flow) {
 }
 
 // steer takes off a list what RPS sends to a backlog, one by one, as
-// netif_receive_skb_list_internal does before anything else.
+// netif_receive_skb_list_internal (v4.19) does before anything else.
 func (sd *Softnet) steer(q *rps.Queue, list *model.SKBList) {
 	var stay model.SKBList
 	for s := list.PopFront(); s != nil; s = list.PopFront() {
@@ -231,10 +231,10 @@ func (sd *Softnet) napiScheduleRPS(t *Softnet) {
 	}
 }
 
-// rpsIPIWaiting is sd_has_rps_ipi_waiting; the caller has looked.
+// rpsIPIWaiting is sd_has_rps_ipi_waiting (all versions); the caller has looked.
 func (sd *Softnet) rpsIPIWaiting() bool { return sd.backlog.ipiList != nil }
 
-// netRPSActionAndIRQEnable is net_rps_action_and_irq_enable: it tells the cores that
+// netRPSActionAndIRQEnable is net_rps_action_and_irq_enable (all versions): it tells the cores that
 // packets wait for, the last one noted first. Interrupts are off before and on
 // afterwards.
 func (sd *Softnet) netRPSActionAndIRQEnable() {
@@ -259,8 +259,8 @@ func (sd *Softnet) sendRPSIPIs() {
 	}
 }
 
-// rpsTriggerSoftirq is rps_trigger_softirq: the interrupt that tells a core of packets
-// on its backlog.
+// rpsTriggerSoftirq is rps_trigger_softirq (all versions): the interrupt that tells a core of
+// packets on its backlog.
 func (sd *Softnet) rpsTriggerSoftirq(c *cpu.Core) {
 	c.Look()
 	sd.stats.ReceivedRPS++
