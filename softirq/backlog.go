@@ -177,7 +177,7 @@ func (sd *Softnet) enqueueToBacklog(t *Softnet, s skb, f *rps.Flow) {
 	off := c.IRQSave()
 	c.Look()
 	qlen := b.input.Len()
-	if qlen > sd.cfg.NetdevMaxBacklog || t.flowLimited(qlen, s.Frame.Hash) {
+	if qlen > sd.cfg.NetdevMaxBacklog || sd.flowLimited(qlen, s.Frame.Hash) {
 		t.stats.Dropped++
 		c.IRQRestore(off)
 		if sd.links.Drop == nil {
@@ -201,7 +201,8 @@ func (sd *Softnet) enqueueToBacklog(t *Softnet, s skb, f *rps.Flow) {
 	c.IRQRestore(off)
 }
 
-// flowLimited is skb_flow_limit (since v3.11).
+// flowLimited is skb_flow_limit (since v3.11). It is this core that notes and counts, which has
+// received the packet, not the one whose backlog it is for.
 func (sd *Softnet) flowLimited(qlen int, hash uint32) bool {
 	l := sd.backlog.limit
 	if l == nil || qlen < sd.cfg.NetdevMaxBacklog>>1 || !l.Refuse(hash) {

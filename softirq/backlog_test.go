@@ -388,20 +388,6 @@ func TestBacklogThreads(t *testing.T) {
 	same(t, "live skbs", r.skbs.Live(), 0)
 }
 
-// The flow limit counts from half a backlog on: of 1000 packets of one flow those that
-// find fewer than 500 are not noted, of the others 64 are taken.
-func TestFlowLimitOfBacklog(t *testing.T) {
-	s := defaultSetup()
-	s.kernel.FlowLimitCPUs = 1
-	r := newRig(s)
-	dropped := r.connect(Links{})
-	r.emitter(nil, 1000, func(int) uint32 { return 9 }, 10*sim.Millisecond)
-	r.run(t, 50*sim.Millisecond)
-	same(t, "dropped", *dropped, 1000-500-64)
-	same(t, "flow_limit_count", r.sds[0].Stats().FlowLimitCount, int64(*dropped))
-	same(t, "softnet dropped", r.sds[0].Stats().Dropped, int64(*dropped))
-}
-
 // In steady state a packet that crosses cores costs no allocation.
 func TestBacklogWithoutAllocations(t *testing.T) {
 	s := defaultSetup()

@@ -6,8 +6,9 @@ const (
 	flowShare   = flowHistory / 2
 )
 
-// FlowLimit is struct sd_flow_limit: what the last packets of one CPU belonged to. While
-// the backlog is at least half full, a flow with more than half of them is refused.
+// FlowLimit is struct sd_flow_limit: what the last packets that one CPU put on backlogs
+// belonged to. While the backlog is at least half full, a flow with more than half of them is
+// refused.
 type FlowLimit struct {
 	buckets []uint8
 	history [flowHistory]int
