@@ -18,7 +18,7 @@ var words = map[string]map[string][]string{
 	"schedule":      {"": {spec.NAPISchedule}, "a": {spec.AlwaysRaise}, "b": {spec.SkipRaise}, "d": {spec.SkipAndWake}},
 	"missed":        {"": {spec.NAPISchedulePrep}, "no": {spec.Lost}, "yes": {spec.Missed}},
 	"net_rx_action": {"": {spec.NAPISchedule}, "taken once": {spec.AlwaysRaise}, "starts again": {spec.SkipRaise, spec.SkipAndWake}},
-	"window":        {"": {spec.NetdevBudgetUsecs}, "2 jiffies": {spec.TwoJiffies}, "2000 us": {spec.Fixed2000}, "from 2 jiffies on": {spec.AtLeastTwoJiffies}},
+	"window":        {"": {spec.NetdevBudgetUsecs}, "constant 2 jiffies": {spec.NotSettable}, "2 jiffies": {spec.TwoJiffies}, "2000 us": {spec.Fixed2000}, "from 2 jiffies on": {spec.AtLeastTwoJiffies}},
 	"ksoftirqd": {
 		"": {spec.Ksoftirqd}, "inline": {spec.Inline}, "skip if running": {spec.DeferAlways},
 		"HI and TASKLET inline": {spec.DeferRunning}, "and a parking one does not run": {spec.DeferParking},

@@ -197,6 +197,7 @@ const (
 	UDPWakeup    = "udp_wakeup"
 
 	NetdevBudgetUsecs = "netdev_budget_usecs"
+	NotSettable       = "not_settable"
 	Fixed2000         = "fixed_2000"
 	TwoJiffies        = "two_jiffies"
 	AtLeastTwoJiffies = "at_least_two_jiffies"
