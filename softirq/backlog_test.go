@@ -222,6 +222,26 @@ func TestNetifRxNIWaitsForKsoftirqd(t *testing.T) {
 	}
 }
 
+// do_softirq does nothing in an interrupt or with softirqs off: netif_rx_ni leaves the packet to
+// the local_bh_enable then.
+func TestNetifRxNIWithSoftirqsOff(t *testing.T) {
+	s := defaultSetup()
+	s.kernel.NetifRx = "split_ni"
+	r := newRig(s)
+	r.connect(Links{})
+	r.task("writer", cpu.TaskConfig{}, func(task *cpu.Task) {
+		c := task.Core()
+		c.BHDisable()
+		r.sds[0].NetifRxNI(nil, r.udp(0))
+		c.Look()
+		same(t, "delivered with softirqs off", r.stack.delivered, 0)
+		c.BHEnable()
+		c.Look()
+		same(t, "delivered", r.stack.delivered, 1)
+	})
+	r.run(t, sim.Millisecond)
+}
+
 // Pitfall 17: what process_backlog has taken over is not seen by the limit, and a packet
 // for a queue that is not empty schedules nothing.
 func TestPitfall17ProcessQueueIsInvisible(t *testing.T) {

@@ -277,37 +277,3 @@ func TestNetpollPollsWithBudget0(t *testing.T) {
 	r.run(t, sim.Millisecond)
 	same(t, "budgets", budgets, []int{0, 64})
 }
-
-// napi_disable waits for the owner, in steps, and from then on nobody can schedule the
-// NAPI, until napi_enable. A full poll completes when it sees that it is disabled.
-func TestDisableWaitsForTheOwner(t *testing.T) {
-	for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
-		s := defaultSetup()
-		s.mode = mode
-		s.kernel.Ksoftirqd = "inline"
-		r := newRig(s)
-		d := r.nic("eth0", nil, 0)
-		d.noMask, d.xdp, d.saturated = true, true, true
-		d.arrive(10*sim.Microsecond, 1)
-		d.arrive(2*sim.Millisecond, 1) // interrupts a disabled NAPI
-		d.arrive(4*sim.Millisecond, 1) // interrupts an enabled one
-		var disabled, enabled sim.Time
-		var took int64
-		r.task("ifdown", cpu.TaskConfig{}, func(task *cpu.Task) {
-			c := task.Core()
-			d.napi.Disable(task)
-			disabled, took = c.Now(), d.taken
-			d.saturated = false
-			task.SleepUntil(3 * sim.Millisecond)
-			same(t, "frames taken while disabled", d.taken, took)
-			d.napi.Enable(c)
-			enabled = c.Now()
-		})
-		r.run(t, 10*sim.Millisecond)
-		if disabled == 0 || disabled > 2*sim.Millisecond || enabled < 3*sim.Millisecond {
-			t.Errorf("disabled at %v, enabled at %v", disabled, enabled)
-		}
-		same(t, "frames taken after all", d.taken, max(took+2, 3))
-		same(t, "state", d.napi.state, 0)
-	}
-}
