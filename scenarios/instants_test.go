@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -14,6 +15,7 @@ type sampler struct {
 	sys   *System
 	every sim.Time
 	seen  []map[string]int64
+	fault error // in the books of the skb caches
 }
 
 // Fire implements sim.Handler.
@@ -32,6 +34,7 @@ func (m *sampler) Fire(uint64) {
 		now[fmt.Sprintf("loss %d", reason)] = n
 	}
 	m.seen = append(m.seen, now)
+	m.fault = errors.Join(m.fault, m.sys.env.Heads.Check())
 	eng.Schedule(eng.Now()+m.every, phaseMarks, m, 0)
 }
 
@@ -61,7 +64,7 @@ func TestCountersAgreeAtAnyInstant(t *testing.T) {
 				sys.eng.Schedule(sim.Millisecond/2, phaseMarks, m, 0)
 				err = sys.Run(Options{Mode: mode})
 				sys.Close()
-				if err != nil {
+				if err = errors.Join(err, m.fault); err != nil {
 					t.Fatal(err)
 				}
 				if mode == sim.Lazy {

@@ -169,10 +169,12 @@ func (k *Cache) takeSlab(n int) {
 	k.slab -= n
 }
 
+// bulkAlloc counts and pays for n descriptors; the caller has put them where they are, so that
+// the books are right at each instant.
 func (k *Cache) bulkAlloc(n int) {
-	k.takeSlab(n)
 	k.stats.BulkAllocs += int64(n)
 	k.stats.BulkCalls++
+	k.takeSlab(n)
 	k.core.SpendN(model.StageSlabBulkAlloc, n)
 }
 
@@ -212,24 +214,25 @@ func keep(*Cache) {}
 
 // allocUnified is napi_skb_cache_get, since v5.12.
 func allocUnified(k *Cache) {
-	if k.n == 0 {
-		k.bulkAlloc(k.b.bulk)
-		k.n = k.b.bulk
-	}
-	k.n--
-}
-
-// allocTwoArrays is the first proposal: what was freed is used first.
-func allocTwoArrays(k *Cache) {
 	if k.n > 0 {
 		k.n--
 		return
 	}
-	if k.pre == 0 {
+	k.n = k.b.bulk - 1
+	k.bulkAlloc(k.b.bulk)
+}
+
+// allocTwoArrays is the first proposal: what was freed is used first.
+func allocTwoArrays(k *Cache) {
+	switch {
+	case k.n > 0:
+		k.n--
+	case k.pre > 0:
+		k.pre--
+	default:
+		k.pre = k.b.bulk - 1
 		k.bulkAlloc(k.b.bulk)
-		k.pre = k.b.bulk
 	}
-	k.pre--
 }
 
 // freeTwoArrays is the first proposal: the array for allocations is filled first.
@@ -246,8 +249,8 @@ func refillTwoArrays(k *Cache) {
 	k.bulkFree(k.n)
 	if n := k.b.size - k.pre; n > 0 {
 		k.core.Look()
-		k.bulkAlloc(n)
 		k.pre += n
+		k.bulkAlloc(n)
 	}
 }
 
