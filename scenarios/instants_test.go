@@ -48,6 +48,7 @@ func TestCountersAgreeAtAnyInstant(t *testing.T) {
 		{"tcp-10g-two-cores", "kernel=v5.11", "nics.eth0.gro_frags=on"},
 		{"tcp-10g-two-cores", "kernel.behaviours.skb_cache=two_arrays"},
 		{"udp-flood-one-core"},
+		{"udp-flood-one-core", "kernel.behaviours.skb_cache=unified"},
 		{"xdp-drop"},
 		{"tun-receive"},
 		{"lan966x-napi-schedule"},
