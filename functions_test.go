@@ -27,6 +27,8 @@ var kernelFiles = []kernelFile{
 	{"net/core/dev.c: backlog", `netif_rx netif_rx_ni netif_rx_internal enqueue_to_backlog napi_schedule_rps process_backlog run_backlog_napi
 		get_rps_cpu set_rps_cpu skb_flow_limit rps_record_sock_flow rps_trigger_softirq sd_has_rps_ipi_waiting
 		net_rps_action_and_irq_enable`},
+	{"net/core/dev.c: busy polling", `napi_busy_loop busy_poll_stop sk_busy_loop napi_suspend_irqs napi_resume_irqs`},
+	{"fs/eventpoll.c", `ep_busy_loop ep_poll_callback ep_events_available ep_send_events`},
 	{"net/core/dev.c: receive", `netif_receive_skb netif_receive_skb_list_internal __netif_receive_skb_core __netif_receive_skb_list_core`},
 	{"net/core/gro.c", `napi_gro_receive napi_gro_frags dev_gro_receive gro_list_prepare gro_flush_oldest napi_gro_complete napi_gro_flush
 		__napi_gro_flush_chain gro_flush_normal gro_normal_one gro_normal_list napi_get_frags skb_gro_receive skb_gro_receive_list`},

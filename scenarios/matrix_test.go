@@ -37,6 +37,10 @@ var words = map[string]map[string][]string{
 		"": {spec.Scheduler}, "CFS": {"cfs"}, "EEVDF 0.75 ms": {"eevdf_6_6"},
 		"EEVDF 0.75 ms, delayed dequeue": {"eevdf_6_12"}, "EEVDF 0.70 ms, delayed dequeue": {"eevdf_6_17"},
 	},
+	"busy poll": {
+		"": {spec.BusyPoll}, "one poll at a time": {"each_poll"}, "owned": {"owned"}, "and preferred": {spec.PreferBusyPoll},
+		"and per epoll": {"epoll_params"}, "and suspended": {"irq_suspend"},
+	},
 
 	"GRO table": {"": {spec.GROTable}, "1 list of 8": {"one_list"}, "8 lists of 8": {"hash"}, "and GSO merges": {"hash_merge_gso"}},
 	"largest":   {"": {spec.GROMaxSize}, "65535": {"fixed"}, "BIG TCP v6": {"big_tcp_ipv6"}, "BIG TCP": {"big_tcp"}},
