@@ -74,7 +74,7 @@ var presetChanges = map[string]string{
 	"tun_write": "v4.8=netif_rx_ni v4.12=rx_batched v6.4=frags_owned",
 	// The time limit follows the tick from 5.7 on, and did before it was a setting. 6.1.192 and
 	// 6.12.117 refuse less, 6.3.8 to 6.6.9 do not.
-	"netdev_budget_usecs": "v4.8=two_jiffies v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",
+	"netdev_budget_usecs": "v4.8=not_settable v4.12=fixed_2000 v5.8=two_jiffies v6.1=at_least_two_jiffies v6.3=two_jiffies v6.12=at_least_two_jiffies",
 }
 
 // TestPresets: the presets choose what the versions do, and there is one for each version

@@ -51,9 +51,6 @@ func Connect(sds []*Softnet, links Links) {
 			continue
 		}
 		sd.peers = sds
-		if sd.cfg.NAPISchedule != "always_raise" {
-			sd.afterThreadedPoll = sd.sendRPSIPIs // since v6.4; before, the raise is enough
-		}
 		sd.backlog.ipi = sd.core.NewLine(-1, "call_function_single", sd.rpsTriggerSoftirq)
 	}
 }
@@ -85,8 +82,8 @@ func (sd *Softnet) Backlog() (input, process int) {
 	return sd.backlog.input.Len(), sd.backlog.process.Len()
 }
 
-// NetifRx is netif_rx: it puts a packet of the receive queue q, which may be nil, on a
-// backlog. It takes s over.
+// NetifRx is netif_rx (all versions, as the behaviour says): it puts a packet of the receive
+// queue q, which may be nil, on a backlog. It takes s over.
 func (sd *Softnet) NetifRx(q *rps.Queue, s *model.SKB) { sd.b.netifRx.Rx(sd, q, s) }
 
 // NetifRxNI is netif_rx_ni, for task context. Since v5.18 there is netif_rx only.
@@ -131,8 +128,8 @@ func netifRxAnywhere(sd *Softnet, q *rps.Queue, s skb) {
 	}
 }
 
-// NetifReceiveSKB is netif_receive_skb: a packet of the receive queue q, which may be
-// nil, goes up in the caller's context unless RPS sends it elsewhere. It takes s over.
+// NetifReceiveSKB is netif_receive_skb (all versions): a packet of the receive queue q, which
+// may be nil, goes up in the caller's context unless RPS sends it elsewhere. It takes s over.
 func (sd *Softnet) NetifReceiveSKB(q *rps.Queue, s *model.SKB) {
 	if t, f := sd.rpsCPU(q, s); t != nil {
 		sd.enqueueToBacklog(t, s, f)
@@ -143,7 +140,7 @@ func (sd *Softnet) NetifReceiveSKB(q *rps.Queue, s *model.SKB) {
 	sd.stack.ReceiveSKB(sd.core, s)
 }
 
-// rpsCPU is get_rps_cpu; it returns nil where the packet stays.
+// rpsCPU is get_rps_cpu (all versions); it returns nil where the packet stays.
 func (sd *Softnet) rpsCPU(q *rps.Queue, s skb) (t *Softnet, f *rps.Flow) {
 	if q == nil || sd.peers == nil {
 		return nil, nil
@@ -158,7 +155,7 @@ func (sd *Softnet) rpsCPU(q *rps.Queue, s skb) (t *Softnet, f *rps.Flow) {
 }
 
 // steer takes off a list what RPS sends to a backlog, one by one, as
-// netif_receive_skb_list_internal does before anything else.
+// netif_receive_skb_list_internal (v4.19) does before anything else.
 func (sd *Softnet) steer(q *rps.Queue, list *model.SKBList) {
 	var stay model.SKBList
 	for s := list.PopFront(); s != nil; s = list.PopFront() {
@@ -180,7 +177,7 @@ func (sd *Softnet) enqueueToBacklog(t *Softnet, s skb, f *rps.Flow) {
 	off := c.IRQSave()
 	c.Look()
 	qlen := b.input.Len()
-	if qlen > sd.cfg.NetdevMaxBacklog || t.flowLimited(qlen, s.Frame.Hash) {
+	if qlen > sd.cfg.NetdevMaxBacklog || sd.flowLimited(qlen, s.Frame.Hash) {
 		t.stats.Dropped++
 		c.IRQRestore(off)
 		if sd.links.Drop == nil {
@@ -204,7 +201,8 @@ func (sd *Softnet) enqueueToBacklog(t *Softnet, s skb, f *rps.Flow) {
 	c.IRQRestore(off)
 }
 
-// flowLimited is skb_flow_limit (since v3.11).
+// flowLimited is skb_flow_limit (since v3.11). It is this core that notes and counts, which has
+// received the packet, not the one whose backlog it is for.
 func (sd *Softnet) flowLimited(qlen int, hash uint32) bool {
 	l := sd.backlog.limit
 	if l == nil || qlen < sd.cfg.NetdevMaxBacklog>>1 || !l.Refuse(hash) {
@@ -228,16 +226,16 @@ func (sd *Softnet) napiScheduleRPS(t *Softnet) {
 	default:
 		t.backlog.ipiNext = sd.backlog.ipiList
 		sd.backlog.ipiList = t
-		if !sd.inNetRXAction && (!sd.inNAPIThreadedPoll || sd.afterThreadedPoll == nil) {
+		if !sd.inNetRXAction && (!sd.inNAPIThreadedPoll || !sd.b.napiSchedule.Threads) {
 			sd.raiseSoftirqBit(NetRX)
 		}
 	}
 }
 
-// rpsIPIWaiting is sd_has_rps_ipi_waiting; the caller has looked.
+// rpsIPIWaiting is sd_has_rps_ipi_waiting (all versions); the caller has looked.
 func (sd *Softnet) rpsIPIWaiting() bool { return sd.backlog.ipiList != nil }
 
-// netRPSActionAndIRQEnable is net_rps_action_and_irq_enable: it tells the cores that
+// netRPSActionAndIRQEnable is net_rps_action_and_irq_enable (all versions): it tells the cores that
 // packets wait for, the last one noted first. Interrupts are off before and on
 // afterwards.
 func (sd *Softnet) netRPSActionAndIRQEnable() {
@@ -262,8 +260,8 @@ func (sd *Softnet) sendRPSIPIs() {
 	}
 }
 
-// rpsTriggerSoftirq is rps_trigger_softirq: the interrupt that tells a core of packets
-// on its backlog.
+// rpsTriggerSoftirq is rps_trigger_softirq (all versions): the interrupt that tells a core of
+// packets on its backlog.
 func (sd *Softnet) rpsTriggerSoftirq(c *cpu.Core) {
 	c.Look()
 	sd.stats.ReceivedRPS++

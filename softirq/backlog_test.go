@@ -222,6 +222,26 @@ func TestNetifRxNIWaitsForKsoftirqd(t *testing.T) {
 	}
 }
 
+// do_softirq does nothing in an interrupt or with softirqs off: netif_rx_ni leaves the packet to
+// the local_bh_enable then.
+func TestNetifRxNIWithSoftirqsOff(t *testing.T) {
+	s := defaultSetup()
+	s.kernel.NetifRx = "split_ni"
+	r := newRig(s)
+	r.connect(Links{})
+	r.task("writer", cpu.TaskConfig{}, func(task *cpu.Task) {
+		c := task.Core()
+		c.BHDisable()
+		r.sds[0].NetifRxNI(nil, r.udp(0))
+		c.Look()
+		same(t, "delivered with softirqs off", r.stack.delivered, 0)
+		c.BHEnable()
+		c.Look()
+		same(t, "delivered", r.stack.delivered, 1)
+	})
+	r.run(t, sim.Millisecond)
+}
+
 // Pitfall 17: what process_backlog has taken over is not seen by the limit, and a packet
 // for a queue that is not empty schedules nothing.
 func TestPitfall17ProcessQueueIsInvisible(t *testing.T) {
@@ -386,20 +406,6 @@ func TestBacklogThreads(t *testing.T) {
 		}
 	}
 	same(t, "live skbs", r.skbs.Live(), 0)
-}
-
-// The flow limit counts from half a backlog on: of 1000 packets of one flow those that
-// find fewer than 500 are not noted, of the others 64 are taken.
-func TestFlowLimitOfBacklog(t *testing.T) {
-	s := defaultSetup()
-	s.kernel.FlowLimitCPUs = 1
-	r := newRig(s)
-	dropped := r.connect(Links{})
-	r.emitter(nil, 1000, func(int) uint32 { return 9 }, 10*sim.Millisecond)
-	r.run(t, 50*sim.Millisecond)
-	same(t, "dropped", *dropped, 1000-500-64)
-	same(t, "flow_limit_count", r.sds[0].Stats().FlowLimitCount, int64(*dropped))
-	same(t, "softnet dropped", r.sds[0].Stats().Dropped, int64(*dropped))
 }
 
 // In steady state a packet that crosses cores costs no allocation.

@@ -18,14 +18,17 @@ type NAPIScheduleBehaviour struct {
 	Raise func(*Softnet)
 	// NetRXAction is the handler of the NET_RX vector.
 	NetRXAction func(*Softnet)
+	// Threads says that NAPI threads, too, send the interrupts of RPS and free deferred skbs
+	// behind each poll, as net_rx_action does.
+	Threads bool
 }
 
 // napiSchedules is the table of napi_schedule behaviours.
 var napiSchedules = []NAPIScheduleBehaviour{
-	{"always_raise", raiseAlways, (*Softnet).netRXAction},
-	{"skip_in_net_rx_action", raiseUnlessInNetRXAction, (*Softnet).netRXActionRestart},
-	{"skip_and_wake", raiseAndWakeUnlessInNetRXAction, (*Softnet).netRXActionRestart},
-	{"clear_flag_always", raiseUnlessInNetRXAction, (*Softnet).netRXActionClearFlag},
+	{"always_raise", raiseAlways, (*Softnet).netRXAction, false},
+	{"skip_in_net_rx_action", raiseUnlessInNetRXAction, (*Softnet).netRXActionRestart, true},
+	{"skip_and_wake", raiseAndWakeUnlessInNetRXAction, (*Softnet).netRXActionRestart, true},
+	{"clear_flag_always", raiseUnlessInNetRXAction, (*Softnet).netRXActionClearFlag, true},
 }
 
 // NAPISchedulePrepBehaviour is one form of napi_schedule_prep.

@@ -7,10 +7,11 @@ import (
 	"napisim/sim/trace"
 )
 
-// CompleteDone is napi_complete_done: a poll has handled workDone frames, fewer than
-// its budget, and gives the NAPI up. The driver may enable its interrupt if the result
-// is true. It is false when the NAPI was scheduled meanwhile (MISSED), when a timer
-// takes the place of the interrupt, and when netpoll or a busy-polling task owns it.
+// CompleteDone is napi_complete_done (all versions), and with no work napi_complete: a poll has
+// handled workDone frames, fewer than its budget, and gives the NAPI up. The driver may enable
+// its interrupt if the result is true. It is false when the NAPI was scheduled meanwhile
+// (MISSED), when a timer takes the place of the interrupt, and when netpoll or a busy-polling
+// task owns it.
 func (n *NAPI) CompleteDone(workDone int) bool { return n.sd.b.napiComplete.Done(n, workDone) }
 
 // completeUnmasking: napi_complete_done up to v4.9. It has no result, so drivers

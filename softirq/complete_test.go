@@ -213,6 +213,45 @@ func TestCompletionByOthersThanTheOwner(t *testing.T) {
 	}
 }
 
+// Pitfall 19: while a busy-poll loop owns the NAPI completion is a no-op: the interrupt stays
+// masked, GRO keeps what it holds, and neither timer nor MISSED change that. When the loop has
+// cleared MISSED and IN_BUSY_POLL, the next completion does it all.
+func TestPitfall19CompletionWhileBusyPolled(t *testing.T) {
+	for _, form := range NAPICompleteNames()[1:] { // IN_BUSY_POLL came with v4.10
+		for _, flush := range []sim.Time{0, 20 * sim.Microsecond} {
+			s := defaultSetup()
+			s.kernel.NAPIComplete = form
+			r := newRig(s)
+			gc := gro.DefaultConfig()
+			d := r.nic("eth0", &gc, 0)
+			d.napi.groFlushTimeout = flush
+			d.tcp(10*sim.Microsecond, 1, 3, 1448, 0)
+			r.at(sim.Microsecond, phaseDevices, func() { d.napi.state |= stateInBusyPoll })
+			r.at(500*sim.Microsecond, phaseObservers, func() {
+				what := fmt.Sprintf("%s, timeout %v: ", form, flush)
+				same(t, what+"masked", d.masked, true)
+				same(t, what+"unmasks", d.unmasks, 0)
+				same(t, what+"polls", runLengths(d.polls), "3")
+				same(t, what+"held by GRO", d.napi.GRO().Held(), 1)
+				same(t, what+"skbs", len(r.stack.segs), 0)
+				same(t, what+"timer armed", d.napi.timer != nil, false)
+				same(t, what+"owned", d.napi.state, stateSched|stateInBusyPoll)
+				d.napi.state &^= stateMissed | stateInBusyPoll
+			})
+			core := r.m.Cores[0]
+			r.task("reader", cpu.TaskConfig{Sleeper: true}, func(task *cpu.Task) {
+				task.SleepUntil(600 * sim.Microsecond)
+				core.BHDisable()
+				d.poll(8) // the last poll of busy_poll_stop
+				core.BHEnable()
+			})
+			r.run(t, sim.Millisecond)
+			same(t, form+": unmasks in the end", d.unmasks, 1)
+			same(t, form+": skbs in the end", runLengths(r.stack.segs), "3")
+		}
+	}
+}
+
 // Netpoll polls with budget 0: a driver reclaims what it has sent, receives nothing and
 // completes nothing. The NAPI stays what it was.
 func TestNetpollPollsWithBudget0(t *testing.T) {
@@ -237,38 +276,4 @@ func TestNetpollPollsWithBudget0(t *testing.T) {
 	})
 	r.run(t, sim.Millisecond)
 	same(t, "budgets", budgets, []int{0, 64})
-}
-
-// napi_disable waits for the owner, in steps, and from then on nobody can schedule the
-// NAPI, until napi_enable. A full poll completes when it sees that it is disabled.
-func TestDisableWaitsForTheOwner(t *testing.T) {
-	for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
-		s := defaultSetup()
-		s.mode = mode
-		s.kernel.Ksoftirqd = "inline"
-		r := newRig(s)
-		d := r.nic("eth0", nil, 0)
-		d.noMask, d.xdp, d.saturated = true, true, true
-		d.arrive(10*sim.Microsecond, 1)
-		d.arrive(2*sim.Millisecond, 1) // interrupts a disabled NAPI
-		d.arrive(4*sim.Millisecond, 1) // interrupts an enabled one
-		var disabled, enabled sim.Time
-		var took int64
-		r.task("ifdown", cpu.TaskConfig{}, func(task *cpu.Task) {
-			c := task.Core()
-			d.napi.Disable(task)
-			disabled, took = c.Now(), d.taken
-			d.saturated = false
-			task.SleepUntil(3 * sim.Millisecond)
-			same(t, "frames taken while disabled", d.taken, took)
-			d.napi.Enable(c)
-			enabled = c.Now()
-		})
-		r.run(t, 10*sim.Millisecond)
-		if disabled == 0 || disabled > 2*sim.Millisecond || enabled < 3*sim.Millisecond {
-			t.Errorf("disabled at %v, enabled at %v", disabled, enabled)
-		}
-		same(t, "frames taken after all", d.taken, max(took+2, 3))
-		same(t, "state", d.napi.state, 0)
-	}
 }

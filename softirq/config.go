@@ -32,8 +32,8 @@ type Config struct {
 	// DevWeight and DevWeightRXBias are net.core.dev_weight and its factor for receiving: their
 	// product is the weight of the backlog, in packets.
 	DevWeight, DevWeightRXBias int
-	// FlowLimitCPUs is net.core.flow_limit_cpu_bitmap, FlowLimitTableLen the number of
-	// buckets of each flow limit.
+	// FlowLimitCPUs is net.core.flow_limit_cpu_bitmap: the cores that limit flows when they
+	// put packets on a backlog. FlowLimitTableLen is the number of buckets of each limit.
 	FlowLimitCPUs     uint64
 	FlowLimitTableLen int
 	// BacklogThreads gives each backlog a thread (thread_backlog_napi, since v6.10).

@@ -271,3 +271,49 @@ func TestC6TimerSoftirqsOfRTRunInKtimers(t *testing.T) {
 		}
 	}
 }
+
+// Section 3.1 and 3.8: on PREEMPT_RT nobody wakes ksoftirqd while a task that was preempted has
+// softirqs off: its local_bh_enable runs what is pending. The softirq is raised by a task that
+// preempts it, or by a hard interrupt.
+func TestPreemptedBHOwnerRunsSoftirqs(t *testing.T) {
+	for _, hard := range []bool{false, true} {
+		for _, held := range []bool{false, true} {
+			s := defaultSetup()
+			s.machine.PreemptRT, s.machine.Preempt = true, cpu.PreemptFull
+			r := newRig(s)
+			sd := r.sds[0]
+			c := sd.core
+			if hard {
+				c.NewTimer(func(*cpu.Core) {}).Mod(500 * sim.Microsecond) // the tick of 1 ms raises TIMER
+			}
+			r.task("owner", cpu.TaskConfig{}, func(*cpu.Task) {
+				if held {
+					c.BHDisable()
+				}
+				work(c, 3*sim.Millisecond)
+				if held {
+					c.BHEnable()
+				}
+			})
+			r.task("urgent", cpu.TaskConfig{FIFO: 1}, func(task *cpu.Task) {
+				task.SleepUntil(800 * sim.Microsecond)
+				if !hard {
+					sd.RaiseSoftirq(RCU)
+				}
+				work(c, 400*sim.Microsecond)
+			})
+			r.run(t, 10*sim.Millisecond)
+			what := fmt.Sprintf("in a hard interrupt %v, softirqs off %v: ", hard, held)
+			woken, who := int64(1), "ksoftirqd/0"
+			if held {
+				woken, who = 0, "owner"
+			}
+			same(t, what+"wakeups of ksoftirqd", sd.Stats().KsoftirqdWakeups, woken)
+			for _, e := range s.log.Events() {
+				if e.Point == trace.SoftirqEntry {
+					same(t, what+"who runs it", e.Comm, who)
+				}
+			}
+		}
+	}
+}

@@ -22,8 +22,8 @@ func newTimerThread(sd *Softnet) *cpu.Task {
 	return c.Machine().NewTask(c, fmt.Sprintf("ktimers/%d", c.ID), cpu.TaskConfig{FIFO: 1, Sleeper: true}, sd.runTimerThread)
 }
 
-// raiseTimerSoftirq is raise_ktimers_thread where there is such a thread: the vector is
-// noted apart from the others, so that no other context runs it.
+// raiseTimerSoftirq is raise_ktimers_thread (v6.13, with the RT patches v6.12) where there is
+// such a thread: the vector is noted apart from the others, so that no other context runs it.
 func (sd *Softnet) raiseTimerSoftirq(v Vector) {
 	if sd.timerThread == nil {
 		sd.raiseSoftirqIRQOff(v)
@@ -34,7 +34,7 @@ func (sd *Softnet) raiseTimerSoftirq(v Vector) {
 	sd.core.Wake(sd.timerThread)
 }
 
-// runTimerThread is smpboot_thread_fn around run_ktimerd.
+// runTimerThread is smpboot_thread_fn around run_ktimerd (v6.13, with the RT patches v6.12).
 func (sd *Softnet) runTimerThread(t *cpu.Task) {
 	c := sd.core
 	c.Enter(cpu.Ksoftirqd)

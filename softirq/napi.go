@@ -111,7 +111,7 @@ type NAPIConfig struct {
 	Poll func(budget int) int
 }
 
-// NewNAPI is netif_napi_add and napi_enable.
+// NewNAPI is netif_napi_add and napi_enable (all versions).
 func NewNAPI(cfg NAPIConfig) *NAPI {
 	n := &NAPI{Name: cfg.Name, ID: cfg.ID, poll: cfg.Poll, weight: cfg.Weight, txOnly: cfg.TXOnly, listOwner: -1, rps: cfg.RPS}
 	n.groFlushTimeout, n.deferHardIRQs = cfg.GROFlushTimeout, cfg.DeferHardIRQs
@@ -160,7 +160,7 @@ func prepMissing(n *NAPI) bool {
 	return true
 }
 
-// NAPISchedule is napi_schedule on this core: napi_schedule_prep and
+// NAPISchedule is napi_schedule (all versions) on this core: napi_schedule_prep and
 // __napi_schedule. A driver calls it from its interrupt handler.
 func (sd *Softnet) NAPISchedule(n *NAPI) {
 	sd.core.Spend(model.StageNAPISchedule)
@@ -173,9 +173,9 @@ func (sd *Softnet) NAPISchedule(n *NAPI) {
 	sd.core.IRQRestore(off)
 }
 
-// napiSchedule is ____napi_schedule: it wakes the thread of a NAPI that the caller owns, or
-// queues the NAPI on this core and raises NET_RX by the rule of the version. Interrupts are
-// off, and the caller has looked.
+// napiSchedule is ____napi_schedule (all versions): it wakes the thread of a NAPI that the
+// caller owns, or queues the NAPI on this core and raises NET_RX by the rule of the version.
+// Interrupts are off, and the caller has looked.
 func (sd *Softnet) napiSchedule(n *NAPI) {
 	n.sd = sd
 	if sd.b.napiThreaded.Wake(sd, n) {
@@ -186,8 +186,8 @@ func (sd *Softnet) napiSchedule(n *NAPI) {
 	sd.b.napiSchedule.Raise(sd)
 }
 
-// napiPoll is napi_poll: one poll of n, which has been taken off its list. A NAPI that
-// wants to be polled again goes to the repoll list.
+// napiPoll is napi_poll (all versions): one poll of n, which has been taken off its list. A
+// NAPI that wants to be polled again goes to the repoll list.
 func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 	work, again := sd.pollOnce(n)
 	if again {
@@ -199,8 +199,8 @@ func (sd *Softnet) napiPoll(n *NAPI, repoll *napiList) (work int) {
 	return work
 }
 
-// pollOnce is __napi_poll: one poll of n. A NAPI that used up its weight is still owned
-// and is to be polled again, after what GRO holds is flushed.
+// pollOnce is __napi_poll (v5.12; before, in napi_poll): one poll of n. A NAPI that used up its
+// weight is still owned and is to be polled again, after what GRO holds is flushed.
 func (sd *Softnet) pollOnce(n *NAPI) (work int, again bool) {
 	c := sd.core
 	c.Spend(model.StageNAPIPoll)

@@ -6,8 +6,8 @@ import (
 	"napisim/softirq/gro"
 )
 
-// GROReceive is napi_gro_receive: the driver hands up one packet whose headers lie in
-// the skb's head. It is merged, held or passed on. GROReceive takes s over; it is called
+// GROReceive is napi_gro_receive (all versions): the driver hands up one packet whose headers
+// lie in the skb's head. It is merged, held or passed on. GROReceive takes s over; it is called
 // inside the driver's poll.
 func (n *NAPI) GROReceive(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROReceiveEntry, s)
@@ -22,8 +22,9 @@ func (n *NAPI) GROReceive(s *model.SKB) {
 	n.traceGROExit(trace.NAPIGROReceiveExit, result)
 }
 
-// GROFrags is napi_gro_frags, which drivers that receive into page fragments call
-// instead of GROReceive. It differs in where versions send a packet that GRO does not keep.
+// GROFrags is napi_gro_frags with napi_frags_skb and napi_frags_finish (all versions), which
+// drivers that receive into page fragments call instead of GROReceive. It differs in where
+// versions send a packet that GRO does not keep.
 func (n *NAPI) GROFrags(s *model.SKB) {
 	n.traceGRO(trace.NAPIGROFragsEntry, s)
 	result := n.devGROReceive(s)
@@ -37,7 +38,7 @@ func (n *NAPI) GROFrags(s *model.SKB) {
 	n.traceGROExit(trace.NAPIGROFragsExit, result)
 }
 
-// devGROReceive is dev_gro_receive, and what napi_skb_finish does with a packet that
+// devGROReceive is dev_gro_receive (all versions), and what napi_skb_finish does with a packet that
 // GRO keeps. It takes s over unless the result is Normal.
 func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	if n.gro == nil {
@@ -59,15 +60,15 @@ func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	return result
 }
 
-// GetFrags is napi_get_frags: it reports whether the skb of a merged packet is used again,
-// so that the driver needs no new one.
+// GetFrags is napi_get_frags (all versions): it reports whether the skb of a merged packet is
+// used again, so that the driver needs no new one.
 func (n *NAPI) GetFrags() (reused bool) {
 	reused, n.reuse = n.reuse, false
 	return reused
 }
 
-// Complete is the end of napi_gro_complete: GRO has finished a superframe, which goes
-// where the version sends it. The GRO table calls it; it takes s over.
+// Complete is the end of napi_gro_complete (all versions): GRO has finished a superframe, which
+// goes where the version sends it. The GRO table calls it; it takes s over.
 func (n *NAPI) Complete(s *model.SKB) {
 	c := n.Core()
 	c.Spend(model.StageGROFlush)
@@ -75,8 +76,8 @@ func (n *NAPI) Complete(s *model.SKB) {
 	c.Look() // the table goes on with its counters
 }
 
-// groFlush is napi_gro_flush at the end of a poll. The kernel's callers pass the list of
-// packets on right after it; where a version did so before, it is done here.
+// groFlush is napi_gro_flush (all versions) at the end of a poll. The kernel's callers pass the
+// list of packets on right after it; where a version did so before, it is done here.
 func (n *NAPI) groFlush(oldOnly bool) {
 	if n.sd.b.groNormal.ListFirst {
 		n.groNormalList()
@@ -95,7 +96,7 @@ func (n *NAPI) groFlushNormal(oldOnly bool) {
 	n.groNormalList()
 }
 
-// groNormalList is gro_normal_list: what waits goes up to the stack.
+// groNormalList is gro_normal_list (v5.4): what waits goes up to the stack.
 func (n *NAPI) groNormalList() {
 	if n.rxCount == 0 {
 		return
@@ -112,7 +113,7 @@ func (n *NAPI) groNormalList() {
 	sd.stack.ReceiveList(sd.core, &n.rxList)
 }
 
-// groNormalOne is gro_normal_one: s joins the list, which goes up when its count
+// groNormalOne is gro_normal_one (v5.4): s joins the list, which goes up when its count
 // reaches net.core.gro_normal_batch.
 func (n *NAPI) groNormalOne(s *model.SKB, count int) {
 	n.rxList.PushBack(s)

@@ -17,15 +17,15 @@ const (
 
 func (v Vector) bit() uint32 { return 1 << v }
 
-// raiseSoftirqBit is __raise_softirq_irqoff: it only sets the pending bit, and
+// raiseSoftirqBit is __raise_softirq_irqoff (all versions): it only sets the pending bit, and
 // never wakes ksoftirqd. Interrupts are off.
 func (sd *Softnet) raiseSoftirqBit(v Vector) {
 	sd.tracePoint(trace.SoftirqRaise, int64(v))
 	sd.pending |= v.bit()
 }
 
-// raiseSoftirqIRQOff is raise_softirq_irqoff: outside interrupts and BH-off sections nobody
-// would run the vector soon, so ksoftirqd is woken.
+// raiseSoftirqIRQOff is raise_softirq_irqoff (all versions): outside interrupts and BH-off
+// sections nobody would run the vector soon, so ksoftirqd is woken.
 func (sd *Softnet) raiseSoftirqIRQOff(v Vector) {
 	sd.raiseSoftirqBit(v)
 	if !sd.core.InInterrupt() && !sd.core.BHLocked() {
@@ -33,7 +33,7 @@ func (sd *Softnet) raiseSoftirqIRQOff(v Vector) {
 	}
 }
 
-// RaiseSoftirq is raise_softirq.
+// RaiseSoftirq is raise_softirq (all versions).
 func (sd *Softnet) RaiseSoftirq(v Vector) {
 	off := sd.core.IRQSave()
 	sd.raiseSoftirqIRQOff(v)
@@ -46,7 +46,7 @@ func (sd *Softnet) RaiseTimer() { sd.raiseTimerSoftirq(Timer) }
 // RaiseHRTimer raises the HRTIMER vector from the timer interrupt, on PREEMPT_RT.
 func (sd *Softnet) RaiseHRTimer() { sd.raiseTimerSoftirq(HRTimer) }
 
-// Pending is local_softirq_pending() != 0.
+// Pending is local_softirq_pending() != 0 (all versions).
 func (sd *Softnet) Pending() bool { return sd.pending != 0 }
 
 // InvokeSoftirq is invoke_softirq: irq_exit has found pending vectors. Where handlers are
@@ -65,7 +65,7 @@ func (sd *Softnet) InvokeSoftirq() {
 	}
 }
 
-// DoSoftirq is do_softirq: the last local_bh_enable has found pending vectors,
+// DoSoftirq is do_softirq (all versions): the last local_bh_enable has found pending vectors,
 // which run in the context of the caller.
 func (sd *Softnet) DoSoftirq() {
 	off := sd.core.IRQSave()
@@ -162,7 +162,7 @@ func newKsoftirqd(sd *Softnet) *cpu.Task {
 	return c.Machine().NewTask(c, fmt.Sprintf("ksoftirqd/%d", c.ID), cpu.TaskConfig{Sleeper: true, Lag: threadLag}, sd.runKsoftirqd)
 }
 
-// runKsoftirqd is smpboot_thread_fn around run_ksoftirqd. The task counts as
+// runKsoftirqd is smpboot_thread_fn around run_ksoftirqd (all versions). The task counts as
 // running from its wakeup until it has found nothing pending, also while it waits
 // for the core.
 func (sd *Softnet) runKsoftirqd(t *cpu.Task) {

@@ -60,7 +60,6 @@ type Softnet struct {
 	pollList           napiList
 	inNetRXAction      bool
 	inNAPIThreadedPoll bool
-	afterThreadedPoll  func() // what a NAPI thread does behind each poll, softirqs off (v6.4)
 
 	backlog backlog
 	links   Links
@@ -137,6 +136,6 @@ func (sd *Softnet) Ksoftirqd() *cpu.Task { return sd.ksoftirqd }
 // Stats returns the counters; they keep moving.
 func (sd *Softnet) Stats() *Stats { return &sd.stats }
 
-// OpenSoftirq is open_softirq: it installs the handler of a vector. A vector that has
-// none does nothing when it is raised.
+// OpenSoftirq is open_softirq (all versions): it installs the handler of a vector. A vector
+// that has none does nothing when it is raised.
 func (sd *Softnet) OpenSoftirq(v Vector, action func()) { sd.actions[v] = action }

@@ -11,11 +11,11 @@ type TaskletStruct struct {
 // NewTasklet is tasklet_setup: fn is called in softirq context.
 func NewTasklet(fn func()) *TaskletStruct { return &TaskletStruct{fn: fn} }
 
-// TaskletSchedule is tasklet_schedule on this core: t runs in the next TASKLET softirq,
-// unless it is scheduled already.
+// TaskletSchedule is tasklet_schedule (all versions) on this core: t runs in the next TASKLET
+// softirq, unless it is scheduled already.
 func (sd *Softnet) TaskletSchedule(t *TaskletStruct) { sd.taskletSchedule(t, &sd.tasklets, Tasklet) }
 
-// TaskletHISchedule is tasklet_hi_schedule: as TaskletSchedule, in the HI softirq.
+// TaskletHISchedule is tasklet_hi_schedule (all versions): as TaskletSchedule, in the HI softirq.
 func (sd *Softnet) TaskletHISchedule(t *TaskletStruct) { sd.taskletSchedule(t, &sd.hiTasklets, HI) }
 
 func (sd *Softnet) taskletSchedule(t *TaskletStruct, l *taskletList, v Vector) {
@@ -29,8 +29,9 @@ func (sd *Softnet) taskletSchedule(t *TaskletStruct, l *taskletList, v Vector) {
 	sd.core.IRQRestore(off)
 }
 
-// taskletAction is tasklet_action_common: it takes the whole list and runs each tasklet. One
-// that is scheduled meanwhile, also by itself, runs in the next pass.
+// taskletAction is tasklet_action_common, tasklet_action in older versions: it takes the whole
+// list and runs each tasklet. One that is scheduled meanwhile, also by itself, runs in the next
+// pass.
 func (sd *Softnet) taskletAction(l *taskletList) {
 	sd.core.IRQDisable()
 	list := *l

@@ -55,7 +55,7 @@ const (
 // wakeup of ksoftirqd and of each NAPI thread preempts, which without a lag it would not.
 const threadLag = 50 * sim.Microsecond
 
-// SetThreaded is napi_set_threaded: it makes the NAPI's thread, on the core of sd, and
+// SetThreaded is napi_set_threaded (v5.12): it makes the NAPI's thread, on the core of sd, and
 // lets it poll from the next schedule on. The thread is an ordinary task; Linux lets it
 // run anywhere, here it stays on its core. It belongs to the construction of a run. The
 // error says that the kernel version cannot do it.
@@ -83,7 +83,7 @@ func (n *NAPI) SetThreaded(sd *Softnet, how Threading) error {
 // Thread returns the NAPI's thread, nil when it has none.
 func (n *NAPI) Thread() *cpu.Task { return n.thread }
 
-// threadedPoll is napi_threaded_poll, the body of the thread: it waits for the NAPI and
+// threadedPoll is napi_threaded_poll (v5.12), the body of the thread: it waits for the NAPI and
 // polls it. Its first wakeup is one for the NAPI.
 func (n *NAPI) threadedPoll(t *cpu.Task) {
 	for woken := true; ; woken = false {
@@ -112,9 +112,10 @@ func (n *NAPI) threadWait(t *cpu.Task, woken bool) {
 	}
 }
 
-// threadedPollLoop is napi_threaded_poll_loop: polls with softirqs off, without budget or
-// time limit, one test for a due task switch after each, until the NAPI wants no more.
-// What softirqs became pending meanwhile run in the thread where each poll ends.
+// threadedPollLoop is napi_threaded_poll_loop (v5.12, at first within napi_threaded_poll):
+// polls with softirqs off, without budget or time limit, one test for a due task switch after
+// each, until the NAPI wants no more. What softirqs became pending meanwhile run in the thread
+// where each poll ends.
 func (n *NAPI) threadedPollLoop(busy bool) {
 	sd := n.threadSD
 	c := sd.core
@@ -124,9 +125,9 @@ func (n *NAPI) threadedPollLoop(busy bool) {
 		sd.inNAPIThreadedPoll = true
 		_, again = sd.pollOnce(n)
 		sd.inNAPIThreadedPoll = false
-		sd.heads.FlushDeferred(c)
-		if sd.afterThreadedPoll != nil {
-			sd.afterThreadedPoll()
+		if sd.b.napiSchedule.Threads { // since v6.4
+			sd.sendRPSIPIs()
+			sd.heads.FlushDeferred(c)
 		}
 		if busy {
 			n.groFlushNormal(c.Machine().HZ() >= 1000)
@@ -158,7 +159,7 @@ func (n *NAPI) Disable(t *cpu.Task) {
 	n.state &^= stateDisable
 }
 
-// Enable is napi_enable by code on core c: a NAPI that Disable has taken can be
+// Enable is napi_enable (all versions) by code on core c: a NAPI that Disable has taken can be
 // scheduled again.
 func (n *NAPI) Enable(c *cpu.Core) {
 	c.Look()
@@ -171,9 +172,9 @@ func (n *NAPI) Enable(c *cpu.Core) {
 	}
 }
 
-// PollNetpoll is poll_one_napi of netpoll, on this core: a poll with budget 0, in which a
-// driver may reclaim transmitted frames and must not receive. Completion does nothing
-// meanwhile. It leaves a NAPI alone that is being polled.
+// PollNetpoll is poll_one_napi of netpoll (all versions), on this core: a poll with budget 0,
+// in which a driver may reclaim transmitted frames and must not receive. Completion does
+// nothing meanwhile. It leaves a NAPI alone that is being polled.
 func (sd *Softnet) PollNetpoll(n *NAPI) {
 	sd.core.Look()
 	if n.polling || n.state&stateNPSvc != 0 {

@@ -1,11 +1,14 @@
 package softirq
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/skbuff"
 	"napisim/sim"
 	"napisim/sim/trace"
 	"napisim/softirq/gro"
@@ -69,6 +72,48 @@ func TestThreadOnAnotherCore(t *testing.T) {
 	}
 }
 
+// Each turn of net_rx_action frees the skbs that other cores have left here (since v5.19), and
+// so does a NAPI thread behind each poll (section 1.5), but only since v6.4: before, they wait
+// for the next net_rx_action.
+func TestThreadFreesDeferredSKBs(t *testing.T) {
+	for _, c := range []struct {
+		form    string
+		how     Threading
+		waiting int
+	}{
+		{"always_raise", Unthreaded, 0},
+		{"skip_and_wake", Unthreaded, 0},
+		{"always_raise", Threaded, 3},
+		{"skip_in_net_rx_action", Threaded, 0},
+		{"skip_and_wake", Threaded, 0},
+	} {
+		form, waiting := c.form, c.waiting
+		s := defaultSetup()
+		s.machine.Cores, s.kernel.NAPISchedule = 2, form
+		r := newRig(s)
+		heads := skbuff.New(skbuff.DefaultConfig(), r.m, &r.skbs)
+		for _, sd := range r.sds {
+			sd.SetHeads(heads)
+		}
+		d := r.nic("eth0", nil, 0)
+		if err := d.napi.SetThreaded(r.sds[0], c.how); err != nil {
+			t.Fatal(err)
+		}
+		r.m.NewTask(r.m.Cores[1], "reader", cpu.TaskConfig{}, func(*cpu.Task) {
+			for range 3 { // allocated on core 0
+				var list model.SKBList
+				list.PushBack(r.skbs.Get())
+				heads.FreeDeferred(r.m.Cores[1], &r.skbs, &list)
+			}
+		}).WakeFromDevice()
+		d.arrive(100*sim.Microsecond, 1)
+		r.run(t, sim.Millisecond)
+		st := heads.On(r.m.Cores[0]).Stats()
+		same(t, fmt.Sprintf("%s, %d: left and freed", form, c.how), []int64{st.Deferred, st.Drained}, []int64{3, 3 - int64(waiting)})
+		same(t, fmt.Sprintf("%s, %d: live skbs", form, c.how), r.skbs.Live(), waiting)
+	}
+}
+
 // A thread that is woken without a schedule polls nothing.
 func TestSpuriousWakeupOfAThread(t *testing.T) {
 	for _, form := range []string{"if_running", "always"} {
@@ -127,7 +172,16 @@ func TestBusyPollingThread(t *testing.T) {
 		d.tcp(100*sim.Microsecond, 1, 2, 1448, 0)
 		d.arrive(200*sim.Microsecond, 100)
 		task := r.task("hog", cpu.TaskConfig{}, hog(20*sim.Millisecond))
+		var up sim.Time // of the two segments: their poll is empty but for them
+		r.stack.seen = func(c *cpu.Core, s *model.SKB) {
+			if s.Segs == 2 {
+				up = c.Now()
+			}
+		}
 		r.run(t, 30*sim.Millisecond)
+		if up == 0 || up > 110*sim.Microsecond {
+			t.Errorf("GRO is flushed at %v", up)
+		}
 		same(t, "interrupts", d.interrupts, 1)
 		same(t, "unmasks", d.unmasks, 0)
 		same(t, "taken", d.taken, 103)

@@ -152,7 +152,7 @@ func (c *Core) deliver() {
 	c.spending = spending
 }
 
-// handle runs one interrupt: entry, handler, irq_exit with its softirqs.
+// handle is irq_enter, the handler and irq_exit with its softirqs: one interrupt.
 func (c *Core) handle(l *Line) {
 	prev := c.ctx
 	entered := c.eng.Now()

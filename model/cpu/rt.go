@@ -15,9 +15,9 @@ func (c *Core) ForcedThreaded() bool { return c.m.cfg.ThreadIRQs || c.m.cfg.Pree
 // PreemptRT reports whether the kernel is PREEMPT_RT.
 func (c *Core) PreemptRT() bool { return c.m.cfg.PreemptRT }
 
-// BHLocked reports whether a BH-off section is active on the core: in the task that
-// runs or, on PREEMPT_RT, in one that was preempted in it. Its end runs what is
-// pending, so ksoftirqd need not be woken (the contrary of should_wake_ksoftirqd).
+// BHLocked is the contrary of should_wake_ksoftirqd: it reports whether a BH-off section is
+// active on the core, in the task that runs or, on PREEMPT_RT, in one that was preempted in
+// it. Its end runs what is pending, so ksoftirqd need not be woken.
 func (c *Core) BHLocked() bool { return c.bhOff > 0 || c.serving || c.bhOwner != nil }
 
 // newThread makes the thread of a line, irq/NN-name.

@@ -431,7 +431,7 @@ func TestIRQTimeAccounting(t *testing.T) {
 
 // Regularity 5 of section 19.2: a wakeup over idle always sets need_resched, whatever
 // the scheduler thinks of the task.
-func TestWakeupOverIdleSetsNeedResched(t *testing.T) {
+func TestR5WakeupOverIdleSetsNeedResched(t *testing.T) {
 	for _, name := range fair.Names() {
 		params, err := fair.Parse(name)
 		if err != nil {

@@ -109,8 +109,8 @@ func (t *Task) Stats() TaskStats { return t.stats }
 // Runtime returns the time that the scheduler has charged to the task.
 func (t *Task) Runtime() sim.Time { return t.ent.Ran }
 
-// Runnable reports whether the task is running or waits for a core: the test that
-// ksoftirqd_running makes.
+// Runnable is the test of ksoftirqd_running: it reports whether the task is running or waits
+// for a core.
 func (t *Task) Runnable() bool { return t.state == stateRunning }
 
 // Sleep gives the core away until the task is woken. The caller has looked and found

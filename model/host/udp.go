@@ -138,7 +138,7 @@ func (s *UDPSock) condense(c *cpu.Core, p *model.SKB) {
 	c.Look()
 }
 
-// Recv is recvmsg on the socket by task t: it blocks until a datagram is there,
+// Recv is recvmsg (udp_recvmsg) on the socket by task t: it blocks until a datagram is there,
 // copies it and returns its payload length. Each call takes the queue's lock with
 // softirqs off, so pending softirqs run in the reader's context when it lets go.
 func (s *UDPSock) Recv(t *cpu.Task) int {

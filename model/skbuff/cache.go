@@ -96,6 +96,7 @@ func (k *Cache) Alloc(napi bool) {
 	if k == nil {
 		return
 	}
+	k.core.Look() // counted at its instant, also where an interrupt comes first
 	k.stats.Allocs++
 	if napi {
 		k.b.Alloc(k)
@@ -109,8 +110,9 @@ func (k *Cache) FreeN(n int) {
 	if k == nil {
 		return
 	}
-	k.stats.Frees += int64(n)
 	for range n {
+		k.core.Look()
+		k.stats.Frees++
 		k.b.Free(k)
 	}
 }
@@ -132,6 +134,7 @@ func (k *Cache) freeSlab(n int) {
 	if k == nil {
 		return
 	}
+	k.core.Look()
 	k.putSlab(n)
 	k.stats.Frees += int64(n)
 	k.stats.SlabFrees += int64(n)
@@ -141,6 +144,7 @@ func (k *Cache) freeSlab(n int) {
 // EndOfNetRX is what net_rx_action does for the cache before it returns.
 func (k *Cache) EndOfNetRX() {
 	if k != nil {
+		k.core.Look()
 		k.b.EndOfNetRX(k)
 	}
 }
@@ -173,10 +177,12 @@ func (k *Cache) putSlab(n int) {
 	k.slab = min(k.slab+n-gone, slabKeeps)
 }
 
+// bulkAlloc counts and pays for n descriptors; the caller has put them where they are, so that
+// the books are right at each instant.
 func (k *Cache) bulkAlloc(n int) {
-	k.takeSlab(n)
 	k.stats.BulkAllocs += int64(n)
 	k.stats.BulkCalls++
+	k.takeSlab(n)
 	k.core.SpendN(model.StageSlabBulkAlloc, n)
 }
 
@@ -216,24 +222,25 @@ func keep(*Cache) {}
 
 // allocUnified is napi_skb_cache_get, since v5.12.
 func allocUnified(k *Cache) {
-	if k.n == 0 {
-		k.bulkAlloc(k.b.bulk)
-		k.n = k.b.bulk
-	}
-	k.n--
-}
-
-// allocTwoArrays is the first proposal: what was freed is used first.
-func allocTwoArrays(k *Cache) {
 	if k.n > 0 {
 		k.n--
 		return
 	}
-	if k.pre == 0 {
+	k.n = k.b.bulk - 1
+	k.bulkAlloc(k.b.bulk)
+}
+
+// allocTwoArrays is the first proposal: what was freed is used first.
+func allocTwoArrays(k *Cache) {
+	switch {
+	case k.n > 0:
+		k.n--
+	case k.pre > 0:
+		k.pre--
+	default:
+		k.pre = k.b.bulk - 1
 		k.bulkAlloc(k.b.bulk)
-		k.pre = k.b.bulk
 	}
-	k.pre--
 }
 
 // freeTwoArrays is the first proposal: the array for allocations is filled first.
@@ -249,8 +256,9 @@ func freeTwoArrays(k *Cache) {
 func refillTwoArrays(k *Cache) {
 	k.bulkFree(k.n)
 	if n := k.b.size - k.pre; n > 0 {
-		k.bulkAlloc(n)
+		k.core.Look()
 		k.pre += n
+		k.bulkAlloc(n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package skbuff
 
 import (
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,11 +11,17 @@ import (
 	"napisim/sim"
 )
 
-// newCache returns the cache of a core on which nothing costs anything.
-func newCache(name string) *Cache {
-	m := cpu.NewMachine(sim.NewEngine(sim.Lazy), cpu.Config{Cores: 1, HZ: 250})
+// withCache runs f in a task on a core with that cache, on which nothing costs anything.
+func withCache(name string, f func(*Cache)) {
+	eng := sim.NewEngine(sim.Lazy)
+	defer eng.Close()
+	m := cpu.NewMachine(eng, cpu.Config{Cores: 1, HZ: 250})
 	h := New(Config{Cache: name, Defer: deferNever, DeferMax: 64}, m, &model.SKBPool{})
-	return h.On(m.Cores[0])
+	m.NewTask(m.Cores[0], "task", cpu.TaskConfig{}, func(*cpu.Task) {
+		f(h.On(m.Cores[0]))
+		eng.Stop()
+	}).WakeFromDevice()
+	eng.Run()
 }
 
 func same[T comparable](t *testing.T, what string, got, want T) {
@@ -27,82 +34,88 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 // Vector C1: the cache of v5.12 is empty; of 20 allocations the first and the 17th
 // allocate 16 in bulk, and 12 are left.
 func TestC1UnifiedAlloc(t *testing.T) {
-	k := newCache("unified")
-	for range 20 {
-		k.Alloc(true)
-	}
-	same(t, "bulk allocated", k.Stats().BulkAllocs, 32)
-	same(t, "calls", k.Stats().BulkCalls, 2)
-	same(t, "left", k.Cached(), 12)
+	withCache("unified", func(k *Cache) {
+		for range 20 {
+			k.Alloc(true)
+		}
+		same(t, "bulk allocated", k.Stats().BulkAllocs, 32)
+		same(t, "calls", k.Stats().BulkCalls, 2)
+		same(t, "left", k.Cached(), 12)
+	})
 }
 
 // Vector C2: the cache of v5.12 holds 63; the first of two frees fills it, which frees the
 // upper 32 and leaves 32; the second makes 33.
 func TestC2UnifiedFree(t *testing.T) {
-	k := newCache("unified")
-	k.FreeN(63)
-	same(t, "before", k.Cached(), 63)
-	k.FreeN(1)
-	same(t, "after one", k.Cached(), 32)
-	k.FreeN(1)
-	same(t, "after two", k.Cached(), 33)
-	same(t, "bulk freed", k.Stats().BulkFrees, 32)
+	withCache("unified", func(k *Cache) {
+		k.FreeN(63)
+		same(t, "before", k.Cached(), 63)
+		k.FreeN(1)
+		same(t, "after one", k.Cached(), 32)
+		k.FreeN(1)
+		same(t, "after two", k.Cached(), 33)
+		same(t, "bulk freed", k.Stats().BulkFrees, 32)
+	})
 }
 
 // Vector C3: the first proposal, both arrays empty: one allocation takes 64 in bulk and
 // leaves 63; the end of net_rx_action makes them 64 again.
 func TestC3TwoArrays(t *testing.T) {
-	k := newCache("two_arrays")
-	k.Alloc(true)
-	same(t, "left", k.pre, 63)
-	same(t, "bulk allocated", k.Stats().BulkAllocs, 64)
-	k.EndOfNetRX()
-	same(t, "topped up", k.pre, 64)
-	same(t, "bulk allocated in all", k.Stats().BulkAllocs, 65)
+	withCache("two_arrays", func(k *Cache) {
+		k.Alloc(true)
+		same(t, "left", k.pre, 63)
+		same(t, "bulk allocated", k.Stats().BulkAllocs, 64)
+		k.EndOfNetRX()
+		same(t, "topped up", k.pre, 64)
+		same(t, "bulk allocated in all", k.Stats().BulkAllocs, 65)
+	})
 }
 
 // The larger cache of v6.18: 32 are allocated when it is empty, and 32 freed at 128,
 // which leaves 96.
 func TestUnified128(t *testing.T) {
-	k := newCache("unified_128")
-	k.Alloc(true)
-	same(t, "left", k.Cached(), 31)
-	k.FreeN(97)
-	same(t, "at 128", k.Cached(), 96)
+	withCache("unified_128", func(k *Cache) {
+		k.Alloc(true)
+		same(t, "left", k.Cached(), 31)
+		k.FreeN(97)
+		same(t, "at 128", k.Cached(), 96)
+	})
 }
 
 // Up to v5.11 frees gather up to 64, and what is left goes at the end of net_rx_action;
 // allocations go to the slab one by one, and so do descriptors that GRO has merged.
 func TestFreeOnly(t *testing.T) {
-	k := newCache("free_only")
-	k.FreeN(64)
-	same(t, "at 64", k.Cached(), 0)
-	k.FreeN(10)
-	same(t, "gathered", k.Cached(), 10)
-	k.Alloc(true)
-	k.FreeStolen()
-	k.EndOfNetRX()
-	same(t, "at the end", k.Cached(), 0)
-	st := k.Stats()
-	same(t, "bulk freed", st.BulkFrees, 74)
-	same(t, "calls", st.BulkCalls, 3-1)
-	same(t, "allocated one by one", st.SlabAllocs, 1)
-	same(t, "freed one by one", st.SlabFrees, 1)
+	withCache("free_only", func(k *Cache) {
+		k.FreeN(64)
+		same(t, "at 64", k.Cached(), 0)
+		k.FreeN(10)
+		same(t, "gathered", k.Cached(), 10)
+		k.Alloc(true)
+		k.FreeStolen()
+		k.EndOfNetRX()
+		same(t, "at the end", k.Cached(), 0)
+		st := k.Stats()
+		same(t, "bulk freed", st.BulkFrees, 74)
+		same(t, "calls", st.BulkCalls, 3-1)
+		same(t, "allocated one by one", st.SlabAllocs, 1)
+		same(t, "freed one by one", st.SlabFrees, 1)
+	})
 }
 
 // Who feeds the cache and who draws on it since v5.12: packets merged by GRO feed it,
 // build_skb does not draw.
 func TestWhoUsesTheCache(t *testing.T) {
-	k := newCache("unified")
-	for range 5 {
-		k.FreeStolen()
-	}
-	k.Alloc(false)
-	same(t, "cached", k.Cached(), 5)
-	same(t, "from the slab", k.Stats().SlabAllocs, 1)
-	k.Alloc(true)
-	same(t, "drawn", k.Cached(), 4)
-	same(t, "in bulk", k.Stats().BulkAllocs, 0)
+	withCache("unified", func(k *Cache) {
+		for range 5 {
+			k.FreeStolen()
+		}
+		k.Alloc(false)
+		same(t, "cached", k.Cached(), 5)
+		same(t, "from the slab", k.Stats().SlabAllocs, 1)
+		k.Alloc(true)
+		same(t, "drawn", k.Cached(), 4)
+		same(t, "in bulk", k.Stats().BulkAllocs, 0)
+	})
 }
 
 // oracle is the caches told with named descriptors, array by array.
@@ -194,42 +207,64 @@ func (o *oracle) end() {
 // Whatever is done to a cache, no descriptor is lost or there twice, and it holds as many
 // as arrays of named descriptors would.
 func TestCachesAgainstArrays(t *testing.T) {
+	type step struct{ what, n int }
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(CacheNames()).Draw(t, "skb_cache")
-		k := newCache(name)
+		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+			return step{rapid.IntRange(0, 2).Draw(t, "what"), rapid.IntRange(0, 90).Draw(t, "n")}
+		}), 1, 60).Draw(t, "steps")
 		o := &oracle{scheme: name, slab: map[int]bool{}}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch n := rapid.IntRange(0, 90).Draw(t, "n"); rapid.IntRange(0, 2).Draw(t, "what") {
-			case 0:
-				for range n {
-					k.Alloc(true)
-					o.alloc()
+		var fault error
+		withCache(name, func(k *Cache) {
+			for _, s := range steps {
+				o.do(k, s.what, s.n)
+				if fault = o.compare(k); fault != nil {
+					return
 				}
-			case 1:
-				n = min(n, len(o.live))
-				k.FreeN(n)
-				for range n {
-					o.free()
-				}
-			default:
-				k.EndOfNetRX()
-				o.end()
 			}
-			if got, want := k.Cached(), len(o.frees)+len(o.allocs); got != want {
-				t.Fatalf("%d descriptors cached, want %d", got, want)
-			}
-			st := k.Stats()
-			if got, want := st.BulkAllocs+st.SlabAllocs, int64(o.fresh); got != want {
-				t.Fatalf("%d descriptors from the slab, want %d", got, want)
-			}
-			if got, want := st.BulkFrees, int64(len(o.slab)); got != want {
-				t.Fatalf("%d descriptors to the slab, want %d", got, want)
-			}
-			if err := k.check(); err != nil {
-				t.Fatal(err)
-			}
+		})
+		if fault != nil {
+			t.Fatal(fault)
 		}
 	})
+}
+
+// do does the same to a cache and to the arrays.
+func (o *oracle) do(k *Cache, what, n int) {
+	switch what {
+	case 0:
+		for range n {
+			k.Alloc(true)
+			o.alloc()
+		}
+	case 1:
+		n = min(n, len(o.live))
+		k.FreeN(n)
+		for range n {
+			o.free()
+		}
+	default:
+		k.EndOfNetRX()
+		o.end()
+	}
+}
+
+// compare holds a cache against the arrays.
+func (o *oracle) compare(k *Cache) error {
+	st := k.Stats()
+	for _, c := range []struct {
+		what      string
+		got, want int
+	}{
+		{"cached", k.Cached(), len(o.frees) + len(o.allocs)},
+		{"from the slab", int(st.BulkAllocs + st.SlabAllocs), o.fresh},
+		{"to the slab", int(st.BulkFrees), len(o.slab)},
+	} {
+		if c.got != c.want {
+			return fmt.Errorf("%d descriptors %s, want %d", c.got, c.what, c.want)
+		}
+	}
+	return k.check()
 }
 
 // A configuration is told all its faults, and New panics with them.

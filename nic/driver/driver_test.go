@@ -145,7 +145,7 @@ func TestRingsSmallerThanABatch(t *testing.T) {
 
 // Descriptors come back late (pitfall 22). A burst fills the ring; its poll takes 380 ns
 // a frame from toPoll on. A second burst meets what has been refilled by then.
-func TestRingTooSmall(t *testing.T) {
+func TestPitfall22RingTooSmall(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		s      setup

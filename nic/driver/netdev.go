@@ -251,6 +251,7 @@ const groFragsHead = 1024
 // xdpDrop runs the XDP program on the next n frames, which drops them; their pages
 // go straight back to the pool.
 func (d *Netdev) xdpDrop(c *cpu.Core, n int) {
+	c.Look() // what is lost is seen outside
 	d.stats.XDPDropped += int64(n)
 	d.host.Losses.Add(model.DropXDP, n)
 	bytes := 0

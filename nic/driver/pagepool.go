@@ -123,9 +123,11 @@ func (p *PagePool) Prefill(n int) {
 // poll on core c, and leaves the pages in the driver's hand.
 func (p *PagePool) Alloc(c *cpu.Core, n int) {
 	for n > 0 {
+		c.Look() // the cache is this core's own, but what is counted is seen outside
 		fast := 0
 		if p.cache == 0 {
 			p.refillCache(c)
+			c.Look()
 			fast-- // the page asked for is counted there
 		}
 		k := min(n, p.cache)
@@ -139,9 +141,9 @@ func (p *PagePool) Alloc(c *cpu.Core, n int) {
 }
 
 // refillCache is page_pool_refill_alloc_cache and, if the ring is empty,
-// page_pool_alloc_pages_slow. It counts for the one page that was asked for.
+// page_pool_alloc_pages_slow. It counts for the one page that was asked for. The caller has
+// looked, as the ring is shared with cores that free skbs.
 func (p *PagePool) refillCache(c *cpu.Core) {
-	c.Look() // the ring is shared with cores that free skbs
 	if n := min(p.ring, ppAllocCacheRefill); n > 0 {
 		p.ring -= n
 		p.cache = n
@@ -168,9 +170,7 @@ func (p *PagePool) refillCache(c *cpu.Core) {
 // RecycleDirect is page_pool_recycle_direct: the driver gives back n pages of its
 // hand that never left its poll, as after XDP_DROP.
 func (p *PagePool) RecycleDirect(c *cpu.Core, n int) {
-	if p.cache+n > ppAllocCacheSize {
-		c.Look() // the rest goes to the ring, which other cores share
-	}
+	c.Look() // what finds no room in the cache goes to the ring, which other cores share
 	p.hand -= n
 	p.held -= n
 	p.put(c, n, true)

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"slices"
+	"strings"
 
 	"napisim/model/cpu"
 	"napisim/scenarios/recording/input"
@@ -69,7 +70,8 @@ func (n *noise) addTasks(pids []int) {
 				turns, name = append(turns, s.Own), s.Comm
 			}
 		}
-		if name != "" && !simulatedTask(name) {
+		idle := strings.HasPrefix(name, "kpktgend") // a thread of pktgen with nothing to send
+		if name != "" && (idle || !simulatedTask(name)) {
 			n.tasks[pid] = n.machine.NewTask(n.machine.Cores[0], name, cpu.TaskConfig{Sleeper: true}, n.turns(turns))
 		}
 	}

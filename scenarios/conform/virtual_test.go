@@ -74,7 +74,7 @@ func keys(o *observe.Observation, kinds ...string) []string {
 
 // Fact 3: netdev_max_backlog keeps one packet more than it says, and every full poll is
 // followed by another one.
-func TestFact3Backlog(t *testing.T) {
+func TestFact03Backlog(t *testing.T) {
 	for limit, polls := range map[int][]int{
 		0: {1}, 63: {64, 0}, 64: {64, 1}, 199: {64, 64, 64, 8},
 		299: {64, 64, 64, 64, 44}, 1000: {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 41},
@@ -100,7 +100,7 @@ func TestFact3Backlog(t *testing.T) {
 // Fact 9: with RPS to the CPU of the interrupt the NAPI of the device feeds the backlog.
 // What is scheduled during a pass comes first in the next, so both are polled in each, the
 // backlog first; only v6.1 raises for it, in the first pass.
-func TestFact9RPSToTheSameCPU(t *testing.T) {
+func TestFact09RPSToTheSameCPU(t *testing.T) {
 	for id, raises := range map[string]int{"k61-e1000e-burst300": 1, "k612-e1000e-burst300": 0} {
 		o := simulated(t, id, func(r *recording.Recording) { r.Devices[1].RPS = []uint64{1} })
 		// The last burst: all frames are in the ring at one instant.

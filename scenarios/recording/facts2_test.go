@@ -11,9 +11,9 @@ import (
 	"napisim/scenarios/recording/observe"
 )
 
-// TestFact8InNetRXAction: on 6.1 an interrupt during a pass raises NET_RX; on 6.12 it
+// TestFact08InNetRXAction: on 6.1 an interrupt during a pass raises NET_RX; on 6.12 it
 // does not while polls are to come, and a NAPI may be polled twice in a pass.
-func TestFact8InNetRXAction(t *testing.T) {
+func TestFact08InNetRXAction(t *testing.T) {
 	raised, twice := map[bool]int{}, map[bool]int{}
 	all(t, func(_ *testing.T, r run) {
 		for _, p := range r.passes() {
@@ -38,9 +38,9 @@ func TestFact8InNetRXAction(t *testing.T) {
 	}
 }
 
-// TestFact9ScheduledBeforeRepolled: a NAPI scheduled during a pass is polled before one
+// TestFact09ScheduledBeforeRepolled: a NAPI scheduled during a pass is polled before one
 // that has to be polled again.
-func TestFact9ScheduledBeforeRepolled(t *testing.T) {
+func TestFact09ScheduledBeforeRepolled(t *testing.T) {
 	right := 0
 	all(t, func(t *testing.T, r run) {
 		ps := r.passes()

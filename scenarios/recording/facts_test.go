@@ -151,9 +151,9 @@ func TestTableOfRuns(t *testing.T) {
 	}
 }
 
-// TestFact1FullNAPIOncePerPass: a NAPI that was full is not polled again in its pass;
+// TestFact01FullNAPIOncePerPass: a NAPI that was full is not polled again in its pass;
 // NET_RX is raised from softirq context before the pass ends.
-func TestFact1FullNAPIOncePerPass(t *testing.T) {
+func TestFact01FullNAPIOncePerPass(t *testing.T) {
 	all(t, func(t *testing.T, r run) {
 		for _, p := range r.passes() {
 			full := map[string]bool{}
@@ -170,8 +170,8 @@ func TestFact1FullNAPIOncePerPass(t *testing.T) {
 	})
 }
 
-// TestFact2BurstsToPolls: 64 frames are a full poll and one without work, 65 are 64 and 1.
-func TestFact2BurstsToPolls(t *testing.T) {
+// TestFact02BurstsToPolls: 64 frames are a full poll and one without work, 65 are 64 and 1.
+func TestFact02BurstsToPolls(t *testing.T) {
 	for id, want := range map[string][]int{
 		"k61-e1000-burst1":               {1},
 		"k612-e1000-burst8":              {8},
@@ -195,9 +195,9 @@ func TestFact2BurstsToPolls(t *testing.T) {
 	}
 }
 
-// TestFact3Backlog: one raise per burst and one per full poll; the limit keeps one frame
+// TestFact03Backlog: one raise per burst and one per full poll; the limit keeps one frame
 // more than it says; dev_weight acts from the second poll on.
-func TestFact3Backlog(t *testing.T) {
+func TestFact03Backlog(t *testing.T) {
 	for _, id := range []string{"k61-backlog-burst1200", "k61-backlog-burst300-budget100", "k612-backlog-burst300-w16", "k61-backlog-burst64", "k612-backlog-burst64"} {
 		r := load(t, id)
 		full := 0
@@ -221,9 +221,9 @@ func TestFact3Backlog(t *testing.T) {
 	}
 }
 
-// TestFact4SqueezeCountsPassesOverBudget: time_squeeze counts passes whose work reaches
+// TestFact04SqueezeCountsPassesOverBudget: time_squeeze counts passes whose work reaches
 // netdev_budget; the budget does not shorten a poll.
-func TestFact4SqueezeCountsPassesOverBudget(t *testing.T) {
+func TestFact04SqueezeCountsPassesOverBudget(t *testing.T) {
 	all(t, func(t *testing.T, r run) {
 		budget, want := r.Sysctl("net.core.netdev_budget", 300), int64(0)
 		for _, p := range r.passes() {
@@ -271,9 +271,9 @@ func invocations(r run, ksoftirqd bool) []int {
 	return out
 }
 
-// TestFact5RestartLimit: the loop runs at most 10 times; without a reader to wake it
+// TestFact05RestartLimit: the loop runs at most 10 times; without a reader to wake it
 // goes on until the jiffy turns: 9 passes of 64 frames.
-func TestFact5RestartLimit(t *testing.T) {
+func TestFact05RestartLimit(t *testing.T) {
 	all(t, func(t *testing.T, r run) {
 		for _, who := range []bool{false, true} {
 			if n := slices.Max(append(invocations(r, who), 0)); n > 10 {
@@ -286,9 +286,9 @@ func TestFact5RestartLimit(t *testing.T) {
 	}
 }
 
-// TestFact6NeedReschedIsTheWayIntoKsoftirqd: where the loop stops with NET_RX pending,
+// TestFact06NeedReschedIsTheWayIntoKsoftirqd: where the loop stops with NET_RX pending,
 // the passes end with the wish to reschedule far more often than for another reason.
-func TestFact6NeedReschedIsTheWayIntoKsoftirqd(t *testing.T) {
+func TestFact06NeedReschedIsTheWayIntoKsoftirqd(t *testing.T) {
 	asked, other := 0, 0
 	all(t, func(_ *testing.T, r run) {
 		pending := false
@@ -319,9 +319,9 @@ func TestFact6NeedReschedIsTheWayIntoKsoftirqd(t *testing.T) {
 	}
 }
 
-// TestFact7KsoftirqdHasPriorityBefore612: NET_RX raised by a hardirq in a task while
+// TestFact07KsoftirqdHasPriorityBefore612: NET_RX raised by a hardirq in a task while
 // ksoftirqd is runnable waits for it on 6.1 and runs at irq exit on 6.12.
-func TestFact7KsoftirqdHasPriorityBefore612(t *testing.T) {
+func TestFact07KsoftirqdHasPriorityBefore612(t *testing.T) {
 	waited, ran := map[bool]int{}, map[bool]int{}
 	all(t, func(_ *testing.T, r run) {
 		if r.Kernel.RT || r.EventNames["sched_wakeup"] == 0 {

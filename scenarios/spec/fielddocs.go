@@ -23,7 +23,7 @@ var fieldDocs = map[string]string{
 	"Sysctl.DevWeight":            "The number of packets that one poll of the backlog may deliver. The first poll of each CPU has the value of boot, 64.",
 	"Sysctl.DevWeightRXBias":      "What dev_weight is multiplied with for receiving.",
 	"Sysctl.RPSSockFlowEntries":   "The number of entries in which sockets record the CPU that reads each flow; 0 turns RFS off.",
-	"Sysctl.FlowLimitCPUs":        "The CPUs whose backlog refuses a flow with more than half of the last packets, while it is at least half full.",
+	"Sysctl.FlowLimitCPUs":        "The CPUs that refuse a flow with more than half of the last packets that they put on a backlog which is at least half full: those that receive, not those that the packets are for.",
 	"Sysctl.FlowLimitTableLen":    "The number of buckets by which the flow limit tells flows apart.",
 	"Sysctl.BusyRead":             "How long reads from sockets that do not say so themselves poll the network card before they sleep or return -EAGAIN; 0: not at all.",
 	"Sysctl.BusyPoll":             "How long epoll_wait polls the card of a socket before it sleeps, if its epoll instance does not say so itself; kernels before 4.10 poll in select and poll only.",

@@ -68,8 +68,8 @@ type Sysctl struct {
 	DevWeightRXBias int `yaml:"net.core.dev_weight_rx_bias" default:"1" min:"1" max:"65536" kernel:"sysctl net.core.dev_weight_rx_bias"`
 	// The number of entries in which sockets record the CPU that reads each flow; 0 turns RFS off.
 	RPSSockFlowEntries int `yaml:"net.core.rps_sock_flow_entries" default:"0" min:"0" max:"536870912" unit:"entries" kernel:"sysctl net.core.rps_sock_flow_entries"`
-	// The CPUs whose backlog refuses a flow with more than half of the last packets, while it
-	// is at least half full.
+	// The CPUs that refuse a flow with more than half of the last packets that they put on a
+	// backlog which is at least half full: those that receive, not those that the packets are for.
 	FlowLimitCPUs CPUMask `yaml:"net.core.flow_limit_cpu_bitmap" default:"0" kernel:"sysctl net.core.flow_limit_cpu_bitmap"`
 	// The number of buckets by which the flow limit tells flows apart.
 	FlowLimitTableLen int `yaml:"net.core.flow_limit_table_len" default:"4096" min:"1" max:"16777216" unit:"buckets" kernel:"sysctl net.core.flow_limit_table_len"`
@@ -197,6 +197,7 @@ const (
 	UDPWakeup    = "udp_wakeup"
 
 	NetdevBudgetUsecs = "netdev_budget_usecs"
+	NotSettable       = "not_settable"
 	Fixed2000         = "fixed_2000"
 	TwoJiffies        = "two_jiffies"
 	AtLeastTwoJiffies = "at_least_two_jiffies"

@@ -112,9 +112,16 @@ func (c *checker) cpu(path string, cpu int) {
 }
 
 func (c *checker) sysctl() {
-	if c.Kernel.Behaviours[NetdevBudgetUsecs] == AtLeastTwoJiffies && c.HZ > 0 {
-		if usecs := c.Sysctl.NetdevBudgetUsecs; usecs > 0 && usecs < twoTicks(c.HZ) {
-			c.fault("sysctl.net.core.netdev_budget_usecs", "%v is refused by the kernel: two ticks at hz %d are %v", usecs, c.HZ, twoTicks(c.HZ))
+	if usecs := c.Sysctl.NetdevBudgetUsecs; usecs > 0 && c.HZ > 0 {
+		switch c.Kernel.Behaviours[NetdevBudgetUsecs] {
+		case NotSettable:
+			if usecs != twoTicks(c.HZ) {
+				c.fault("sysctl.net.core.netdev_budget_usecs", "the kernel has no such setting: its limit is two ticks, %v at hz %d", twoTicks(c.HZ), c.HZ)
+			}
+		case AtLeastTwoJiffies:
+			if usecs < twoTicks(c.HZ) {
+				c.fault("sysctl.net.core.netdev_budget_usecs", "%v is refused by the kernel: two ticks at hz %d are %v", usecs, c.HZ, twoTicks(c.HZ))
+			}
 		}
 	}
 	if rmem := c.Sysctl.TCPRmem; !slices.IsSorted(rmem[:]) {

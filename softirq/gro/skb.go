@@ -6,7 +6,7 @@ import (
 	"napisim/model"
 )
 
-// skbGROReceive is skb_gro_receive: it appends the packet to p, unless p would get
+// skbGROReceive is skb_gro_receive (all versions): it appends the packet to p, unless p would get
 // too big. The payload moves as page fragments if it lies in pages and the append
 // target has room for them; otherwise the packet's own skb is chained and becomes
 // the target.

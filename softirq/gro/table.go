@@ -97,7 +97,7 @@ func (t *Table) All() iter.Seq[*model.SKB] {
 	}
 }
 
-// Receive is dev_gro_receive. The NAPI's poll calls it for each packet, through
+// Receive is dev_gro_receive (all versions). The NAPI's poll calls it for each packet, through
 // napi_gro_receive or napi_gro_frags, with the current jiffy. The packet is one
 // segment, or a superframe of Segs segments of Frame.Payload bytes each, the last
 // of which may be shorter.
@@ -174,7 +174,7 @@ func (t *Table) normal(why Reason) Result {
 	return Normal
 }
 
-// groListPrepare is gro_list_prepare: it marks the held skbs that may belong to the
+// groListPrepare is gro_list_prepare (all versions): it marks the held skbs that may belong to the
 // flow of s. Device, VLAN tag and MAC header are those of the flow in the model, so
 // the hash that the NIC reported is what is left to compare; a flow whose hash
 // changes is two flows.
@@ -185,7 +185,8 @@ func groListPrepare(list *groList, s *model.SKB) {
 	}
 }
 
-// groFlushOldest is gro_flush_oldest: it makes room for one more skb.
+// groFlushOldest is gro_flush_oldest (all versions, up to v4.18 within dev_gro_receive): it
+// makes room for one more skb.
 func (t *Table) groFlushOldest(list *groList) {
 	oldest := list.remove(0)
 	oldest.flush = FlushOverflow
@@ -205,7 +206,7 @@ func (t *Table) napiGROComplete(p groCB) {
 	t.completer.Complete(s)
 }
 
-// Flush is napi_gro_flush: it completes the held skbs bucket by bucket, oldest
+// Flush is napi_gro_flush (all versions): it completes the held skbs bucket by bucket, oldest
 // first; with oldOnly those only that are held since another jiffy. It is called by
 // napi_poll after a poll that used its weight (oldOnly if HZ >= 1000), by
 // napi_complete_done and by the busy-poll loop.
@@ -215,7 +216,7 @@ func (t *Table) Flush(oldOnly bool, jiffy int64) {
 	}
 }
 
-// napiGROFlushChain is __napi_gro_flush_chain: Flush for one bucket.
+// napiGROFlushChain is __napi_gro_flush_chain (v4.19): Flush for one bucket.
 func (t *Table) napiGROFlushChain(index int, oldOnly bool, jiffy int64) {
 	why := FlushAll
 	if oldOnly {

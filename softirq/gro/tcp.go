@@ -17,7 +17,7 @@ func tcpGROLookup(list *groList) int {
 	return -1
 }
 
-// tcpGROReceive is tcp_gro_receive. A held skb of the flow either takes the packet
+// tcpGROReceive is tcp_gro_receive (all versions). A held skb of the flow either takes the packet
 // or is completed, so that nothing of a flow overtakes what is held of it.
 //
 // Of what tcp4_gro_receive does before only the choice of fraglist GRO has an effect

@@ -2,8 +2,8 @@ package gro
 
 import "napisim/model"
 
-// udpGROReceive is udp4_gro_receive with udp_gro_receive: it finds out whether somebody
-// wants the datagram aggregated, and how.
+// udpGROReceive is udp4_gro_receive with udp_gro_receive (for sockets v5.0): it finds out
+// whether somebody wants the datagram aggregated, and how.
 func (t *Table) udpGROReceive(list *groList, skb *groCB) int {
 	found, wanted := false, false
 	if t.cfg.UDP >= UDPSocket && t.cfg.Sockets != nil {

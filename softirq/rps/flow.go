@@ -35,7 +35,7 @@ func NewSockFlows(entries int) *SockFlows {
 
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// Record is rps_record_sock_flow: the application reads the flow on cpu. A flow
+// Record is rps_record_sock_flow (all versions): the application reads the flow on cpu. A flow
 // without a hash is not recorded.
 func (t *SockFlows) Record(hash uint32, cpu int) {
 	if hash != 0 {
@@ -103,11 +103,11 @@ func NewQueue(cfg Config) *Queue {
 	return q
 }
 
-// CPU is get_rps_cpu: the CPU that a packet with this hash goes to, NoCPU where it stays,
-// and for RFS the flow that has to learn of its place in the backlog. socks may be
-// nil. head returns how many packets have left the backlog of a CPU so far: a flow
-// follows its reader to another CPU only when the last packet sent to the old one has
-// left that one's queue, so that packets are not reordered.
+// CPU is get_rps_cpu with set_rps_cpu (all versions): the CPU that a packet with this hash goes
+// to, NoCPU where it stays, and for RFS the flow that has to learn of its place in the backlog.
+// socks may be nil. head returns how many packets have left the backlog of a CPU so far: a flow
+// follows its reader to another CPU only when the last packet sent to the old one has left that
+// one's queue, so that packets are not reordered.
 func (q *Queue) CPU(hash uint32, socks *SockFlows, head func(cpu int) uint32) (cpu int, flow *Flow) {
 	if hash == 0 {
 		return NoCPU, nil

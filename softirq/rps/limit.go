@@ -6,8 +6,9 @@ const (
 	flowShare   = flowHistory / 2
 )
 
-// FlowLimit is struct sd_flow_limit: what the last packets of one CPU belonged to. While
-// the backlog is at least half full, a flow with more than half of them is refused.
+// FlowLimit is struct sd_flow_limit: what the last packets that one CPU put on backlogs
+// belonged to. While the backlog is at least half full, a flow with more than half of them is
+// refused.
 type FlowLimit struct {
 	buckets []uint8
 	history [flowHistory]int
@@ -20,7 +21,7 @@ func NewFlowLimit(buckets int) *FlowLimit {
 	return &FlowLimit{buckets: make([]uint8, roundUp(max(buckets, 1)))}
 }
 
-// Refuse is the inner part of skb_flow_limit: it notes a packet and reports whether its
+// Refuse is the inner part of skb_flow_limit (v3.11): it notes a packet and reports whether its
 // flow has more than half of the last ones. It is asked only while the backlog is at
 // least half full.
 func (l *FlowLimit) Refuse(hash uint32) bool {

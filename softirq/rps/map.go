@@ -17,8 +17,8 @@ func NewMap(mask uint64) Map {
 // Empty reports whether RPS is off.
 func (m *Map) Empty() bool { return len(m.cpus) == 0 }
 
-// CPU is reciprocal_scale: the high half of the product of hash and length chooses. The
-// map must not be empty.
+// CPU is reciprocal_scale (all versions): the high half of the product of hash and length
+// chooses. The map must not be empty.
 func (m *Map) CPU(hash uint32) int {
 	return m.cpus[uint64(hash)*uint64(len(m.cpus))>>32]
 }

@@ -90,7 +90,8 @@ func (k *Stack) TCPEstablished(flow model.FlowID) bool {
 // Stats returns the stack's counters.
 func (k *Stack) Stats() Stats { return k.stats }
 
-// ReceiveSKB is netif_receive_skb: one packet all the way up.
+// ReceiveSKB is netif_receive_skb, ip_rcv, ip_rcv_finish and ip_local_deliver (all versions):
+// one packet all the way up.
 func (k *Stack) ReceiveSKB(c *cpu.Core, s *model.SKB) {
 	c.Look()
 	k.count(s)
@@ -123,7 +124,7 @@ func (k *Stack) ReceiveList(c *cpu.Core, list *model.SKBList) {
 	k.netifReceiveList(c, list)
 }
 
-// netifReceiveList is __netif_receive_skb_list_core: packets in a row with the same
+// netifReceiveList is __netif_receive_skb_list_core (v4.19): packets in a row with the same
 // packet_type and original device are a sublist. It goes to IP when the first packet that
 // does not belong to it has passed core receive.
 func (k *Stack) netifReceiveList(c *cpu.Core, list *model.SKBList) {
@@ -139,10 +140,10 @@ func (k *Stack) netifReceiveList(c *cpu.Core, list *model.SKBList) {
 	k.ipListRcv(c, &sublist)
 }
 
-// ipListRcv is ip_list_rcv with ip_list_rcv_finish, and ipv6_list_rcv: headers, routes
-// and netfilter for all, then local delivery one by one. All packets of the model are
-// for this host and of one namespace, so that there is one sublist of each kind. A route is
-// taken over from the first packet if addresses and TOS are equal.
+// ipListRcv is ip_list_rcv with ip_sublist_rcv and ip_list_rcv_finish (v4.19), and
+// ipv6_list_rcv: headers, routes and netfilter for all, then local delivery one by one. All
+// packets of the model are for this host and of one namespace, so that there is one sublist of
+// each kind. A route is taken over from the first packet if addresses and TOS are equal.
 func (k *Stack) ipListRcv(c *cpu.Core, list *model.SKBList) {
 	c.SpendN(model.StageIPReceive, list.Len())
 	first := list.Front()
@@ -156,7 +157,7 @@ func (k *Stack) ipListRcv(c *cpu.Core, list *model.SKBList) {
 	}
 }
 
-// netifReceive is __netif_receive_skb_core: taps, ingress hooks, protocol lookup.
+// netifReceive is __netif_receive_skb_core (all versions): taps, ingress hooks, protocol lookup.
 func (k *Stack) netifReceive(c *cpu.Core, s *model.SKB) {
 	if c.Machine().Trace != nil {
 		k.trace(c, s)

@@ -183,7 +183,7 @@ func TestSublists(t *testing.T) {
 	r.run(func(c *cpu.Core) {
 		packets := []*model.SKB{r.packet(0, 1), r.packet(0, 1), r.packet(0, 1), r.packet(0, 1)}
 		packets[2].Frame.IPv6 = true
-		packets[3].Dev = "eth1"
+		packets[3].Frame.IPv6, packets[3].Dev = true, "eth1"
 		r.stack.ReceiveList(c, r.list(packets...))
 	})
 	same(t, "core receive", r.received(), []string{

@@ -255,7 +255,7 @@ func TestC5LagOfKsoftirqdIsUsedUp(t *testing.T) {
 // Regularity 4 of section 19.2: the reader is woken in a pass and sets need_resched,
 // ksoftirqd is woken when the pass ends. On a busy CPU CFS goes to the reader, which is
 // the next buddy, EEVDF to ksoftirqd, which has more lag. Over idle there is no buddy.
-func TestReaderOrKsoftirqd(t *testing.T) {
+func TestR4ReaderOrKsoftirqd(t *testing.T) {
 	for _, tt := range []struct {
 		p    Params
 		busy bool
