@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -252,8 +253,11 @@ func (b *bench) buildNICs(h driver.Host) error {
 	return nil
 }
 
+// defaultRing is the size of all rings of the three drivers where nobody changed it.
+const defaultRing = 256
+
 func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Host) (*guest.Netdev, func(), error) {
-	devCfg := emulated.Config{RXRing: dev.RingRX, TXRing: dev.RingTX, NoMitigation: !b.rec.NIC.Mitigation()}
+	devCfg := emulated.Config{RXRing: cmp.Or(dev.RingRX, defaultRing), TXRing: cmp.Or(dev.RingTX, defaultRing), NoMitigation: !b.rec.NIC.Mitigation()}
 	cfg, err := b.driverConfig(dev)
 	if err != nil {
 		return nil, nil, err
