@@ -1,9 +1,7 @@
 package softirq
 
 import (
-	"fmt"
-	"slices"
-
+	"napisim/model"
 	"napisim/model/host"
 	"napisim/softirq/rps"
 )
@@ -173,57 +171,40 @@ var netifRxs = []NetifRxBehaviour{
 // NAPIScheduleNames lists the values of the napi_schedule behaviour, like the other
 // lists in the order of the kernel's history.
 func NAPIScheduleNames() []string {
-	return names(napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name })
+	return model.NamesOf(napiSchedules, func(b NAPIScheduleBehaviour) string { return b.Name })
 }
 
 // NAPISchedulePrepNames lists the values of the napi_schedule_prep behaviour.
 func NAPISchedulePrepNames() []string {
-	return names(napiSchedulePreps, func(b NAPISchedulePrepBehaviour) string { return b.Name })
+	return model.NamesOf(napiSchedulePreps, func(b NAPISchedulePrepBehaviour) string { return b.Name })
 }
 
 // NAPICompleteNames lists the values of the napi_complete behaviour.
 func NAPICompleteNames() []string {
-	return names(napiCompletes, func(b NAPICompleteBehaviour) string { return b.Name })
+	return model.NamesOf(napiCompletes, func(b NAPICompleteBehaviour) string { return b.Name })
 }
 
 // NAPIThreadedNames lists the values of the napi_threaded behaviour.
 func NAPIThreadedNames() []string {
-	return names(napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name })
+	return model.NamesOf(napiThreadeds, func(b NAPIThreadedBehaviour) string { return b.Name })
 }
 
 // BusyPollNames lists the values of the busy_poll behaviour.
 func BusyPollNames() []string {
-	return names(busyPolls, func(b BusyPollBehaviour) string { return b.Name })
+	return model.NamesOf(busyPolls, func(b BusyPollBehaviour) string { return b.Name })
 }
 
 // KsoftirqdNames lists the values of the ksoftirqd behaviour.
 func KsoftirqdNames() []string {
-	return names(ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name })
+	return model.NamesOf(ksoftirqds, func(b KsoftirqdBehaviour) string { return b.Name })
 }
 
 // GRONormalNames lists the values of the gro_normal behaviour.
 func GRONormalNames() []string {
-	return names(groNormals, func(b GRONormalBehaviour) string { return b.Name })
+	return model.NamesOf(groNormals, func(b GRONormalBehaviour) string { return b.Name })
 }
 
 // NetifRxNames lists the values of the netif_rx behaviour.
 func NetifRxNames() []string {
-	return names(netifRxs, func(b NetifRxBehaviour) string { return b.Name })
-}
-
-func names[T any](table []T, name func(T) string) []string {
-	var all []string
-	for _, b := range table {
-		all = append(all, name(b))
-	}
-	return all
-}
-
-// find returns the entry of that name.
-func find[T any](table []T, name func(T) string, want, what string) (T, error) {
-	if i := slices.IndexFunc(table, func(b T) bool { return name(b) == want }); i >= 0 {
-		return table[i], nil
-	}
-	var none T
-	return none, fmt.Errorf("%s: unknown behaviour %q", what, want)
+	return model.NamesOf(netifRxs, func(b NetifRxBehaviour) string { return b.Name })
 }

@@ -3,6 +3,7 @@ package softirq
 import (
 	"fmt"
 
+	"napisim/model"
 	"napisim/sim"
 )
 
@@ -83,7 +84,7 @@ func (c *Config) behaviours() (b behaviours, faults []error) {
 
 // choose sets a behaviour to the entry of that name.
 func choose[T any](b *T, table []T, name func(T) string, want, what string) (err error) {
-	*b, err = find(table, name, want, what)
+	*b, err = model.FindNamed(table, name, want, what)
 	return err
 }
 

@@ -1,9 +1,6 @@
 package host
 
 import (
-	"fmt"
-	"slices"
-
 	"napisim/model"
 )
 
@@ -44,7 +41,7 @@ func fullStrict(rmem, size, rcvbuf int) bool { return rmem > 0 && rmem+size > rc
 
 // UDPRcvbufNames lists the values of the udp_rcvbuf behaviour in the order of history.
 func UDPRcvbufNames() []string {
-	return names(udpRcvbufs, func(b UDPRcvbufBehaviour) string { return b.Name })
+	return model.NamesOf(udpRcvbufs, func(b UDPRcvbufBehaviour) string { return b.Name })
 }
 
 // udpDefaultRcvbuf is the behaviour of a socket that names none: that of v6.1.
@@ -67,28 +64,11 @@ var udpWakeups = []UDPWakeupBehaviour{
 
 // UDPWakeupNames lists the values of the udp_wakeup behaviour.
 func UDPWakeupNames() []string {
-	return names(udpWakeups, func(b UDPWakeupBehaviour) string { return b.Name })
+	return model.NamesOf(udpWakeups, func(b UDPWakeupBehaviour) string { return b.Name })
 }
 
 // udpDefaultWakeup is the behaviour of a socket that names none.
 const udpDefaultWakeup = "every"
-
-func names[T any](table []T, name func(T) string) []string {
-	var all []string
-	for _, b := range table {
-		all = append(all, name(b))
-	}
-	return all
-}
-
-// find returns the entry of that name.
-func find[T any](table []T, name func(T) string, want, what string) (T, error) {
-	if i := slices.IndexFunc(table, func(b T) bool { return name(b) == want }); i >= 0 {
-		return table[i], nil
-	}
-	var none T
-	return none, fmt.Errorf("%s: unknown behaviour %q", what, want)
-}
 
 // skbPad is NET_SKB_PAD, what napi_alloc_skb leaves free before the headers.
 const skbPad = 64

@@ -27,10 +27,10 @@ func (c *UDPConfig) Validate() []error {
 
 func (c *UDPConfig) behaviours() (b UDPRcvbufBehaviour, w UDPWakeupBehaviour, faults []error) {
 	var err error
-	if b, err = find(udpRcvbufs, func(b UDPRcvbufBehaviour) string { return b.Name }, cmp.Or(c.Rcvbuf, udpDefaultRcvbuf), "udp_rcvbuf"); err != nil {
+	if b, err = model.FindNamed(udpRcvbufs, func(b UDPRcvbufBehaviour) string { return b.Name }, cmp.Or(c.Rcvbuf, udpDefaultRcvbuf), "udp_rcvbuf"); err != nil {
 		faults = append(faults, err)
 	}
-	if w, err = find(udpWakeups, func(b UDPWakeupBehaviour) string { return b.Name }, cmp.Or(c.Wakeup, udpDefaultWakeup), "udp_wakeup"); err != nil {
+	if w, err = model.FindNamed(udpWakeups, func(b UDPWakeupBehaviour) string { return b.Name }, cmp.Or(c.Wakeup, udpDefaultWakeup), "udp_wakeup"); err != nil {
 		faults = append(faults, err)
 	}
 	return b, w, faults
