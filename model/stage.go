@@ -27,7 +27,10 @@ const (
 	StageNetRXTail
 	StageNAPIPoll
 	StageNAPIPollTail
+	StageBusyPollStart
 	StageBusyPollTurn
+	StageBusyPollNext
+	StageBusyPollStop
 	StageRingLook
 	StageRXDescriptor
 	StageDMASync
@@ -42,6 +45,7 @@ const (
 	StageDoorbell
 	StageTXCompletion
 	StageNAPIComplete
+	StageNAPIRefused
 	StageIRQUnmask
 	StageCsumByte
 	StageGROReceive
@@ -119,7 +123,10 @@ var stageText = [NumStages]struct {
 	StageNetRXTail:       {"net_rx_tail", "from the last look at the poll list to the end of the NET_RX vector", false},
 	StageNAPIPoll:        {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},
 	StageNAPIPollTail:    {"napi_poll_tail", "from the driver's return to net_rx_action's next look at its lists", false},
+	StageBusyPollStart:   {"busy_poll_start", "finding the NAPI of a busy loop (napi_by_id)", false},
 	StageBusyPollTurn:    {"busy_poll_turn", "one turn of a busy loop without its poll: the clock, the tests for an end, cpu_relax", false},
+	StageBusyPollNext:    {"busy_poll_next", "from the tests for an end to the next turn of a busy loop", false},
+	StageBusyPollStop:    {"busy_poll_stop", "giving back the NAPI of a busy loop, without the last poll", false},
 	StageRingLook:        {"ring_look", "one look at a descriptor that turns out not to be filled", false},
 	StageRXDescriptor:    {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},
 	StageDMASync:         {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},
@@ -134,6 +141,7 @@ var stageText = [NumStages]struct {
 	StageDoorbell:        {"doorbell", "one doorbell write over MMIO", false},
 	StageTXCompletion:    {"tx_completion", "reclaiming one transmitted frame, skb free included but not its descriptor", false},
 	StageNAPIComplete:    {"napi_complete", "napi_complete_done", false},
+	StageNAPIRefused:     {"napi_refused", "napi_complete_done of a NAPI that a busy loop owns, which returns at once", false},
 	StageIRQUnmask:       {"irq_unmask", "enabling the device's interrupt over MMIO", false},
 	StageCsumByte:        {"csum_byte", "software checksum per byte, where the device does not verify it", true},
 	StageGROReceive:      {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},

@@ -42,6 +42,7 @@ func (b *BusyPoller) Add(n *NAPI) {
 func (b *BusyPoller) BusyLoop(c *cpu.Core, id int, w *host.BusyWait) {
 	if n := b.byID[id]; n != nil {
 		sd := b.softnets[c.ID]
+		c.Spend(model.StageBusyPollStart)
 		c.Look()
 		sd.b.busyPoll.Loop(sd, n, w)
 	}
@@ -95,6 +96,8 @@ func busyLoopEachPoll(sd *Softnet, n *NAPI, w *host.BusyWait) {
 		if w.End == nil || w.End(c, start) || c.NeedResched() {
 			return
 		}
+		c.Spend(model.StageBusyPollNext)
+		c.Look()
 	}
 }
 
@@ -134,6 +137,8 @@ func (sd *Softnet) busyTurns(n *NAPI, w *host.BusyWait, start int64) (done bool)
 		if done || c.NeedResched() {
 			break
 		}
+		c.Spend(model.StageBusyPollNext)
+		c.Look()
 	}
 	if owned {
 		sd.busyPollStop(n, w)
@@ -187,6 +192,7 @@ func (sd *Softnet) busyDeliver(n *NAPI) {
 // time until the task comes back.
 func (sd *Softnet) busyPollStop(n *NAPI, w *host.BusyWait) {
 	c := sd.core
+	c.Spend(model.StageBusyPollStop)
 	c.Look()
 	n.state &^= stateMissed | stateInBusyPoll
 	c.BHDisable()

@@ -32,7 +32,7 @@ func completeUnmasking(n *NAPI, workDone int) bool {
 // completeHolding: napi_complete_done from v4.10 to v4.20 reports whether the NAPI is
 // idle; what GRO holds stays as before.
 func completeHolding(n *NAPI, workDone int) bool {
-	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
+	if n.refused() {
 		return false
 	}
 	n.beginComplete()
@@ -43,7 +43,7 @@ func completeHolding(n *NAPI, workDone int) bool {
 // completeFlushingOld: napi_complete_done from v5.0 to v5.7. With a gro_flush_timeout,
 // packets held since an earlier jiffy are flushed, the others wait for the timer.
 func completeFlushingOld(n *NAPI, workDone int) bool {
-	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
+	if n.refused() {
 		return false
 	}
 	n.beginComplete()
@@ -61,7 +61,7 @@ func completeFlushingOld(n *NAPI, workDone int) bool {
 // polls instead. The timer is armed after the NAPI is given up, and not at all when MISSED
 // has scheduled it again.
 func completeDeferring(n *NAPI, workDone int) bool {
-	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
+	if n.refused() {
 		return false
 	}
 	n.beginComplete()
@@ -87,6 +87,15 @@ func completeDeferring(n *NAPI, workDone int) bool {
 		n.stats.Deferred++
 	}
 	return !deferred
+}
+
+// refused reports whether somebody owns the NAPI who keeps it beyond its poll.
+func (n *NAPI) refused() bool {
+	if n.state&(stateNPSvc|stateInBusyPoll) == 0 {
+		return false
+	}
+	n.sd.core.Spend(model.StageNAPIRefused)
+	return true
 }
 
 // beginComplete is common to all forms: the NAPI must be owned.

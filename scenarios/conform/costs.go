@@ -159,6 +159,10 @@ func (p *prices) traced(r *recording.Recording) {
 	}{
 		{"napi_complete_done", model.StageNAPIComplete, probeCost},
 		{"napi_complete_done_ret", model.StageNAPIComplete, probeCost},
+		{"napi_complete_done", model.StageNAPIRefused, probeCost},
+		{"napi_complete_done_ret", model.StageNAPIRefused, probeCost},
+		{"napi_busy_loop", model.StageBusyPollStart, probeCost},
+		{"busy_poll_stop", model.StageBusyPollStop, probeCost},
 		{"napi_schedule_prep_ret", model.StageNAPISchedule, probeCost},
 		{"napi_schedule_", model.StageNAPISchedule, probeCost},
 		{"net_rx_action_entry", model.StageNetRXAction, probeCost},
