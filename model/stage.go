@@ -18,6 +18,7 @@ const (
 	StageIPI
 	StageIRQHandler
 	StageNAPISchedule
+	StageNAPIQueue
 	StageSoftirqEntry
 	StageSoftirqExit
 	StageTimerSoftirq
@@ -29,7 +30,6 @@ const (
 	StageNAPIPollTail
 	StageBusyPollStart
 	StageBusyPollTurn
-	StageBusyPollNext
 	StageBusyPollStop
 	StageRingLook
 	StageRXDescriptor
@@ -114,6 +114,7 @@ var stageText = [NumStages]struct {
 	StageIPI:             {"ipi", "sending one inter-processor interrupt", false},
 	StageIRQHandler:      {"irq_handler", "the driver's interrupt handler: read, mask and acknowledge over MMIO", false},
 	StageNAPISchedule:    {"napi_schedule", "napi_schedule: state change, list insertion, raise", false},
+	StageNAPIQueue:       {"napi_queue", "__napi_schedule, for the NAPI that napi_schedule_prep has taken", false},
 	StageSoftirqEntry:    {"softirq_entry", "__do_softirq up to its first vector, or one restart", false},
 	StageSoftirqExit:     {"softirq_exit", "leaving __do_softirq", false},
 	StageTimerSoftirq:    {"timer_softirq", "one expired timer in the TIMER softirq", false},
@@ -125,7 +126,6 @@ var stageText = [NumStages]struct {
 	StageNAPIPollTail:    {"napi_poll_tail", "from the driver's return to net_rx_action's next look at its lists", false},
 	StageBusyPollStart:   {"busy_poll_start", "finding the NAPI of a busy loop (napi_by_id)", false},
 	StageBusyPollTurn:    {"busy_poll_turn", "one turn of a busy loop without its poll: the clock, the tests for an end, cpu_relax", false},
-	StageBusyPollNext:    {"busy_poll_next", "from the tests for an end to the next turn of a busy loop", false},
 	StageBusyPollStop:    {"busy_poll_stop", "giving back the NAPI of a busy loop, without the last poll", false},
 	StageRingLook:        {"ring_look", "one look at a descriptor that turns out not to be filled", false},
 	StageRXDescriptor:    {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},

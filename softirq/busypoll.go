@@ -96,8 +96,6 @@ func busyLoopEachPoll(sd *Softnet, n *NAPI, w *host.BusyWait) {
 		if w.End == nil || w.End(c, start) || c.NeedResched() {
 			return
 		}
-		c.Spend(model.StageBusyPollNext)
-		c.Look()
 	}
 }
 
@@ -137,8 +135,6 @@ func (sd *Softnet) busyTurns(n *NAPI, w *host.BusyWait, start int64) (done bool)
 		if done || c.NeedResched() {
 			break
 		}
-		c.Spend(model.StageBusyPollNext)
-		c.Look()
 	}
 	if owned {
 		sd.busyPollStop(n, w)
