@@ -44,8 +44,9 @@ const (
 	StageRefill
 	StageDoorbell
 	StageTXCompletion
+	StageCompleteStart
 	StageNAPIComplete
-	StageNAPIRefused
+	StageCompleteEnd
 	StageIRQUnmask
 	StageCsumByte
 	StageGROReceive
@@ -140,8 +141,9 @@ var stageText = [NumStages]struct {
 	StageRefill:          {"refill", "making one descriptor ready for the NIC again", false},
 	StageDoorbell:        {"doorbell", "one doorbell write over MMIO", false},
 	StageTXCompletion:    {"tx_completion", "reclaiming one transmitted frame, skb free included but not its descriptor", false},
+	StageCompleteStart:   {"complete_start", "napi_complete_done up to its test for an owner who keeps the NAPI", false},
 	StageNAPIComplete:    {"napi_complete", "napi_complete_done", false},
-	StageNAPIRefused:     {"napi_refused", "napi_complete_done of a NAPI that a busy loop owns, which returns at once", false},
+	StageCompleteEnd:     {"complete_end", "the return of napi_complete_done, after the release of the NAPI or its refusal", false},
 	StageIRQUnmask:       {"irq_unmask", "enabling the device's interrupt over MMIO", false},
 	StageCsumByte:        {"csum_byte", "software checksum per byte, where the device does not verify it", true},
 	StageGROReceive:      {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},

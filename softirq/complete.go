@@ -12,7 +12,13 @@ import (
 // its interrupt if the result is true. It is false when the NAPI was scheduled meanwhile
 // (MISSED), when a timer takes the place of the interrupt, and when netpoll or a busy-polling
 // task owns it.
-func (n *NAPI) CompleteDone(workDone int) bool { return n.sd.b.napiComplete.Done(n, workDone) }
+func (n *NAPI) CompleteDone(workDone int) bool {
+	sd := n.sd // the next owner may be on another core
+	sd.core.Spend(model.StageCompleteStart)
+	idle := sd.b.napiComplete.Done(n, workDone)
+	sd.core.Spend(model.StageCompleteEnd)
+	return idle
+}
 
 // completeUnmasking: napi_complete_done up to v4.9. It has no result, so drivers
 // enable their interrupt in any case. With a gro_flush_timeout, what GRO holds stays for
@@ -32,7 +38,7 @@ func completeUnmasking(n *NAPI, workDone int) bool {
 // completeHolding: napi_complete_done from v4.10 to v4.20 reports whether the NAPI is
 // idle; what GRO holds stays as before.
 func completeHolding(n *NAPI, workDone int) bool {
-	if n.refused() {
+	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
 		return false
 	}
 	n.beginComplete()
@@ -43,7 +49,7 @@ func completeHolding(n *NAPI, workDone int) bool {
 // completeFlushingOld: napi_complete_done from v5.0 to v5.7. With a gro_flush_timeout,
 // packets held since an earlier jiffy are flushed, the others wait for the timer.
 func completeFlushingOld(n *NAPI, workDone int) bool {
-	if n.refused() {
+	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
 		return false
 	}
 	n.beginComplete()
@@ -61,7 +67,7 @@ func completeFlushingOld(n *NAPI, workDone int) bool {
 // polls instead. The timer is armed after the NAPI is given up, and not at all when MISSED
 // has scheduled it again.
 func completeDeferring(n *NAPI, workDone int) bool {
-	if n.refused() {
+	if n.state&(stateNPSvc|stateInBusyPoll) != 0 {
 		return false
 	}
 	n.beginComplete()
@@ -87,15 +93,6 @@ func completeDeferring(n *NAPI, workDone int) bool {
 		n.stats.Deferred++
 	}
 	return !deferred
-}
-
-// refused reports whether somebody owns the NAPI who keeps it beyond its poll.
-func (n *NAPI) refused() bool {
-	if n.state&(stateNPSvc|stateInBusyPoll) == 0 {
-		return false
-	}
-	n.sd.core.Spend(model.StageNAPIRefused)
-	return true
 }
 
 // beginComplete is common to all forms: the NAPI must be owned.

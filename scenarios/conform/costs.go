@@ -143,21 +143,17 @@ func (p *prices) set(costs map[string]float64) error {
 	return nil
 }
 
-// probed says where the probes of functions take their time; a function's start and its
-// end may have one each.
-var probed = []struct {
-	event  string
-	stages []model.Stage
-}{
-	{"napi_complete_done", []model.Stage{model.StageNAPIComplete, model.StageNAPIRefused}},
-	{"napi_complete_done_ret", []model.Stage{model.StageNAPIComplete, model.StageNAPIRefused}},
-	{"napi_busy_loop", []model.Stage{model.StageBusyPollStart}},
-	{"busy_poll_stop", []model.Stage{model.StageBusyPollStop}},
-	{"napi_schedule_prep_ret", []model.Stage{model.StageNAPISchedule}},
-	{"napi_schedule_", []model.Stage{model.StageNAPIQueue}},
-	{"net_rx_action_entry", []model.Stage{model.StageNetRXAction}},
-	{"net_rx_action_exit", []model.Stage{model.StageNetRXTail}},
-	{"drv_xmit", []model.Stage{model.StageTXPost}},
+// probed says where the probe of a function takes its time.
+var probed = map[string]model.Stage{
+	"napi_complete_done":     model.StageCompleteStart,
+	"napi_complete_done_ret": model.StageCompleteEnd,
+	"napi_busy_loop":         model.StageBusyPollStart,
+	"busy_poll_stop":         model.StageBusyPollStop,
+	"napi_schedule_prep_ret": model.StageNAPISchedule,
+	"napi_schedule_":         model.StageNAPIQueue,
+	"net_rx_action_entry":    model.StageNetRXAction,
+	"net_rx_action_exit":     model.StageNetRXTail,
+	"drv_xmit":               model.StageTXPost,
 }
 
 // traced adds what the recording traced at places where the model has no event. A probe is
@@ -167,12 +163,9 @@ func (p *prices) traced(r *recording.Recording, probes map[string]int64) {
 	if r.Topology == "veth" && !vethNAPI(r) && names["process_backlog"] {
 		p.stages[model.StageNAPIPoll] += ns(probes["process_backlog"])
 	}
-	for _, probe := range probed {
-		if !names[probe.event] {
-			continue
-		}
-		for _, stage := range probe.stages {
-			p.stages[stage] += ns(probes[probe.event])
+	for name, stage := range probed {
+		if names[name] {
+			p.stages[stage] += ns(probes[name])
 		}
 	}
 }
