@@ -18,6 +18,7 @@ const (
 	StageIPI
 	StageIRQHandler
 	StageNAPISchedule
+	StageNAPIQueue
 	StageSoftirqEntry
 	StageSoftirqExit
 	StageTimerSoftirq
@@ -27,7 +28,9 @@ const (
 	StageNetRXTail
 	StageNAPIPoll
 	StageNAPIPollTail
+	StageBusyPollStart
 	StageBusyPollTurn
+	StageBusyPollStop
 	StageRingLook
 	StageRXDescriptor
 	StageDMASync
@@ -41,7 +44,9 @@ const (
 	StageRefill
 	StageDoorbell
 	StageTXCompletion
+	StageCompleteStart
 	StageNAPIComplete
+	StageCompleteEnd
 	StageIRQUnmask
 	StageCsumByte
 	StageGROReceive
@@ -110,6 +115,7 @@ var stageText = [NumStages]struct {
 	StageIPI:             {"ipi", "sending one inter-processor interrupt", false},
 	StageIRQHandler:      {"irq_handler", "the driver's interrupt handler: read, mask and acknowledge over MMIO", false},
 	StageNAPISchedule:    {"napi_schedule", "napi_schedule: state change, list insertion, raise", false},
+	StageNAPIQueue:       {"napi_queue", "__napi_schedule, for the NAPI that napi_schedule_prep has taken", false},
 	StageSoftirqEntry:    {"softirq_entry", "__do_softirq up to its first vector, or one restart", false},
 	StageSoftirqExit:     {"softirq_exit", "leaving __do_softirq", false},
 	StageTimerSoftirq:    {"timer_softirq", "one expired timer in the TIMER softirq", false},
@@ -119,7 +125,9 @@ var stageText = [NumStages]struct {
 	StageNetRXTail:       {"net_rx_tail", "from the last look at the poll list to the end of the NET_RX vector", false},
 	StageNAPIPoll:        {"napi_poll", "one poll without its frames: napi_poll and the driver's fixed part", false},
 	StageNAPIPollTail:    {"napi_poll_tail", "from the driver's return to net_rx_action's next look at its lists", false},
+	StageBusyPollStart:   {"busy_poll_start", "finding the NAPI of a busy loop (napi_by_id)", false},
 	StageBusyPollTurn:    {"busy_poll_turn", "one turn of a busy loop without its poll: the clock, the tests for an end, cpu_relax", false},
+	StageBusyPollStop:    {"busy_poll_stop", "giving back the NAPI of a busy loop, without the last poll", false},
 	StageRingLook:        {"ring_look", "one look at a descriptor that turns out not to be filled", false},
 	StageRXDescriptor:    {"rx_descriptor", "one filled descriptor: read, first touch of the data, advance", false},
 	StageDMASync:         {"dma_sync", "DMA sync or unmap of one buffer, fixed part", false},
@@ -133,7 +141,9 @@ var stageText = [NumStages]struct {
 	StageRefill:          {"refill", "making one descriptor ready for the NIC again", false},
 	StageDoorbell:        {"doorbell", "one doorbell write over MMIO", false},
 	StageTXCompletion:    {"tx_completion", "reclaiming one transmitted frame, skb free included but not its descriptor", false},
+	StageCompleteStart:   {"complete_start", "napi_complete_done up to its test for an owner who keeps the NAPI", false},
 	StageNAPIComplete:    {"napi_complete", "napi_complete_done", false},
+	StageCompleteEnd:     {"complete_end", "the return of napi_complete_done, after the release of the NAPI or its refusal", false},
 	StageIRQUnmask:       {"irq_unmask", "enabling the device's interrupt over MMIO", false},
 	StageCsumByte:        {"csum_byte", "software checksum per byte, where the device does not verify it", true},
 	StageGROReceive:      {"gro_receive", "dev_gro_receive for one packet: hash, flow match, header checks", false},

@@ -42,6 +42,7 @@ func (b *BusyPoller) Add(n *NAPI) {
 func (b *BusyPoller) BusyLoop(c *cpu.Core, id int, w *host.BusyWait) {
 	if n := b.byID[id]; n != nil {
 		sd := b.softnets[c.ID]
+		c.Spend(model.StageBusyPollStart)
 		c.Look()
 		sd.b.busyPoll.Loop(sd, n, w)
 	}
@@ -187,6 +188,7 @@ func (sd *Softnet) busyDeliver(n *NAPI) {
 // time until the task comes back.
 func (sd *Softnet) busyPollStop(n *NAPI, w *host.BusyWait) {
 	c := sd.core
+	c.Spend(model.StageBusyPollStop)
 	c.Look()
 	n.state &^= stateMissed | stateInBusyPoll
 	c.BHDisable()

@@ -12,7 +12,13 @@ import (
 // its interrupt if the result is true. It is false when the NAPI was scheduled meanwhile
 // (MISSED), when a timer takes the place of the interrupt, and when netpoll or a busy-polling
 // task owns it.
-func (n *NAPI) CompleteDone(workDone int) bool { return n.sd.b.napiComplete.Done(n, workDone) }
+func (n *NAPI) CompleteDone(workDone int) bool {
+	sd := n.sd // the next owner may be on another core
+	sd.core.Spend(model.StageCompleteStart)
+	idle := sd.b.napiComplete.Done(n, workDone)
+	sd.core.Spend(model.StageCompleteEnd)
+	return idle
+}
 
 // completeUnmasking: napi_complete_done up to v4.9. It has no result, so drivers
 // enable their interrupt in any case. With a gro_flush_timeout, what GRO holds stays for

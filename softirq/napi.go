@@ -168,6 +168,8 @@ func (sd *Softnet) NAPISchedule(n *NAPI) {
 	sd.core.Look() // another core may own the NAPI, and IRQSave does not look where interrupts are off already
 	if sd.b.napiSchedulePrep.Prep(n) {
 		n.stats.Scheduled++
+		sd.core.Spend(model.StageNAPIQueue)
+		sd.core.Look()
 		sd.napiSchedule(n)
 	}
 	sd.core.IRQRestore(off)

@@ -11,7 +11,7 @@ type readiness struct {
 	wait   waitQueue
 	item   *epollItem
 	napiID int
-	busy   busyState
+	busy   Busy
 }
 
 // markNAPI is sk_mark_napi_id: the socket remembers the NAPI that its last packet came
@@ -64,7 +64,7 @@ type Epoll struct {
 	head, tail *epollItem // rdllist
 	linked     int
 	napiID     int
-	busy       busyState
+	busy       Busy
 	events     []Pollable
 	stats      EpollStats
 }

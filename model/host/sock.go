@@ -160,17 +160,18 @@ type BusyPoll struct {
 	PreferSuffices bool
 }
 
-// busyState is what a socket or an epoll instance keeps for busy polling.
-type busyState struct {
+// Busy is what a socket or an epoll instance keeps for busy polling. The zero value polls
+// nothing.
+type Busy struct {
 	poller BusyPoller
 	cfg    BusyPoll
 	wait   BusyWait // until there is something or the time is over
 	once   BusyWait // one turn
 }
 
-// set prepares busy polling through p; readable tells whether there is something, and who
+// Set prepares busy polling through p; readable tells whether there is something, and who
 // calls it has looked. Without p there is no busy polling.
-func (b *busyState) set(p BusyPoller, cfg BusyPoll, readable func() bool) {
+func (b *Busy) Set(p BusyPoller, cfg BusyPoll, readable func() bool) {
 	b.poller, b.cfg = p, cfg
 	b.once = BusyWait{Prefer: cfg.Prefer, Budget: cfg.Budget}
 	b.wait = b.once
@@ -179,8 +180,8 @@ func (b *busyState) set(p BusyPoller, cfg BusyPoll, readable func() bool) {
 	}
 }
 
-// loop polls NAPI id, once if the caller must not block. It reports whether it did.
-func (b *busyState) loop(c *cpu.Core, id int, block bool) bool {
+// Loop polls NAPI id, once if the caller must not block. It reports whether it did.
+func (b *Busy) Loop(c *cpu.Core, id int, block bool) bool {
 	on := b.cfg.Usecs > 0 || b.cfg.PreferSuffices && b.cfg.Prefer
 	if b.poller == nil || id == 0 || !on {
 		return false
@@ -197,27 +198,27 @@ func (b *busyState) loop(c *cpu.Core, id int, block bool) bool {
 // -EAGAIN (sk_busy_loop). It belongs to the construction of a run.
 func (s *UDPSock) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
 	cfg.PreferSuffices = false
-	s.busy.set(p, cfg, func() bool { return s.queue.Len() > 0 })
+	s.busy.Set(p, cfg, func() bool { return s.queue.Len() > 0 })
 }
 
 // busyLoop is sk_busy_loop; it reports whether it has polled.
 func (s *UDPSock) busyLoop(c *cpu.Core, block bool) bool {
 	c.Look()
-	return s.busy.loop(c, s.napiID, block)
+	return s.busy.Loop(c, s.napiID, block)
 }
 
 // SetBusyPoll is that of UDPSock. A read polls once before it takes the socket, if the
 // receive queue is empty.
 func (s *TCPSock) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
 	cfg.PreferSuffices = false
-	s.busy.set(p, cfg, func() bool { return s.rcv.NextLen() > 0 })
+	s.busy.Set(p, cfg, func() bool { return s.rcv.NextLen() > 0 })
 }
 
 // busyRead is what tcp_recvmsg does first: it polls if there is nothing to read.
 func (s *TCPSock) busyRead(c *cpu.Core, block bool) {
 	c.Look()
 	if s.rcv.NextLen() == 0 {
-		s.busy.loop(c, s.napiID, block)
+		s.busy.Loop(c, s.napiID, block)
 	}
 }
 
@@ -225,14 +226,14 @@ func (s *TCPSock) busyRead(c *cpu.Core, block bool) {
 // through which the last packet of a watched socket came. It belongs to the construction of a
 // run.
 func (ep *Epoll) SetBusyPoll(p BusyPoller, cfg BusyPoll) {
-	ep.busy.set(p, cfg, ep.Available)
+	ep.busy.Set(p, cfg, ep.Available)
 }
 
 // busyLoop is ep_busy_loop. A loop that has found nothing forgets the NAPI, until a socket
 // becomes ready again, and gives it back to its interrupt.
 func (ep *Epoll) busyLoop(c *cpu.Core) {
 	id := ep.napiID
-	if !ep.busy.loop(c, id, true) {
+	if !ep.busy.Loop(c, id, true) {
 		return
 	}
 	if c.Look(); ep.Available() {

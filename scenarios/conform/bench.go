@@ -57,6 +57,7 @@ type bench struct {
 	env      host.Env
 	stack    *stack.Stack
 	softnets []*softirq.Softnet
+	busy     *softirq.BusyPoller
 	na, nb   *guest.Netdev
 	memory   *guest.Memory
 	veth     *virtual.Veth // from the sender
@@ -182,6 +183,7 @@ func (b *bench) buildKernel() error {
 		b.softnets = append(b.softnets, softirq.NewSoftnet(c, cfg, b.stack, b.env.SKBs))
 		b.softnets[c.ID].SetHeads(b.env.Heads)
 	}
+	b.busy = softirq.NewBusyPoller(b.softnets)
 	return nil
 }
 
@@ -238,6 +240,7 @@ func (b *bench) buildNICs(h driver.Host) error {
 				return fmt.Errorf("%s: %w", dev.Name, err)
 			}
 		}
+		b.busy.Add(netdev.NAPI())
 		ports[i], open[i] = netdev.Port(), up
 		if i == 0 {
 			b.na = netdev

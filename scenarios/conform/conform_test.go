@@ -27,7 +27,7 @@ var partial = map[string]struct {
 	"k612-e1000e-cost":          {1580, true},
 	"k612-e1000e-defer-20000-2": {560, true},
 	"k612-e1000e-tcp-gro":       {400, false},
-	"k612-e1000e-tcprr1-busy50": {1700, false},
+	"k612-e1000e-tcprr1-busy50": {7500, false},
 	"k612-e1000e-udp50k-itr":    {1500, true},
 	"k612-veth-tcp":             {120, true},
 }

@@ -29,6 +29,7 @@ type kernelCosts struct {
 	IPError   int64              `yaml:"ip_error"`
 	Memory    memoryCosts        `yaml:"memory"`
 	Costs     map[string]float64 `yaml:"costs"`
+	Probes    map[string]int64   `yaml:"probes"`
 	Pktgen    struct {
 		Prepare int64 `yaml:"prepare"`
 		Look    int64 `yaml:"look"`
@@ -127,7 +128,7 @@ func pricesOf(r *recording.Recording) (p prices, err error) {
 			}
 		}
 	}
-	p.traced(r)
+	p.traced(r, k.Probes)
 	return p, nil
 }
 
@@ -142,31 +143,29 @@ func (p *prices) set(costs map[string]float64) error {
 	return nil
 }
 
-// probeCost is what a probe of a function costs, which is a trap: the recordings say 700
-// to 1000 ns.
-const probeCost = 880 * sim.Nanosecond
+// probed says where the probe of a function takes its time.
+var probed = map[string]model.Stage{
+	"napi_complete_done":     model.StageCompleteStart,
+	"napi_complete_done_ret": model.StageCompleteEnd,
+	"napi_busy_loop":         model.StageBusyPollStart,
+	"busy_poll_stop":         model.StageBusyPollStop,
+	"napi_schedule_prep_ret": model.StageNAPISchedule,
+	"napi_schedule_":         model.StageNAPIQueue,
+	"net_rx_action_entry":    model.StageNetRXAction,
+	"net_rx_action_exit":     model.StageNetRXTail,
+	"drv_xmit":               model.StageTXPost,
+}
 
-// traced adds what the recording traced at places where the model has no event.
-func (p *prices) traced(r *recording.Recording) {
+// traced adds what the recording traced at places where the model has no event. A probe is
+// a trap.
+func (p *prices) traced(r *recording.Recording, probes map[string]int64) {
 	names := traced(r)
 	if r.Topology == "veth" && !vethNAPI(r) && names["process_backlog"] {
-		p.stages[model.StageNAPIPoll] += 2 * probeCost // its start and its end
+		p.stages[model.StageNAPIPoll] += ns(probes["process_backlog"])
 	}
-	for _, probe := range []struct {
-		event string
-		stage model.Stage
-		cost  sim.Time
-	}{
-		{"napi_complete_done", model.StageNAPIComplete, probeCost},
-		{"napi_complete_done_ret", model.StageNAPIComplete, probeCost},
-		{"napi_schedule_prep_ret", model.StageNAPISchedule, probeCost},
-		{"napi_schedule_", model.StageNAPISchedule, probeCost},
-		{"net_rx_action_entry", model.StageNetRXAction, probeCost},
-		{"net_rx_action_exit", model.StageNetRXTail, probeCost},
-		{"drv_xmit", model.StageTXPost, probeCost},
-	} {
-		if names[probe.event] {
-			p.stages[probe.stage] += probe.cost
+	for name, stage := range probed {
+		if names[name] {
+			p.stages[stage] += ns(probes[name])
 		}
 	}
 }

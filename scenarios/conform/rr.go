@@ -105,6 +105,7 @@ func (b *bench) buildDatagrams() error {
 // udpSock makes a socket with the default buffer.
 func (b *bench) udpSock(flow model.FlowID) *host.UDPSock {
 	s := host.NewUDPSock(&b.env, host.UDPConfig{RcvBuf: 212992})
+	s.SetBusyPoll(b.busy, host.BusyPoll{Usecs: int64(b.sysctl("net.core.busy_read", 0))})
 	b.stack.Bind(flow, s)
 	return s
 }
@@ -117,7 +118,7 @@ func (b *bench) rrClients(socks []*duplex.Sock, start sim.Time, trans int) func(
 	return func(t *cpu.Task) {
 		c := t.Core()
 		b.begin(t, start)
-		e := &duplex.Epoll{}
+		e := b.epoll()
 		for _, s := range socks {
 			call(t, func() { s.Connect(t) })
 			call(t, func() { e.Add(c, s) })
@@ -150,11 +151,18 @@ func (b *bench) rrClients(socks []*duplex.Sock, start sim.Time, trans int) func(
 	}
 }
 
+// epoll makes an epoll instance.
+func (b *bench) epoll() *duplex.Epoll {
+	e := &duplex.Epoll{}
+	e.SetBusyPoll(b.busy, host.BusyPoll{Usecs: int64(b.sysctl("net.core.busy_poll", 0))})
+	return e
+}
+
 // rrServers is nt rrserv with several connections.
-func rrServers(l *duplex.Listener, conns int) func(*cpu.Task) {
+func (b *bench) rrServers(l *duplex.Listener, conns int) func(*cpu.Task) {
 	return func(t *cpu.Task) {
 		c := t.Core()
-		e := &duplex.Epoll{}
+		e := b.epoll()
 		e.AddListener(l)
 		var ready []*duplex.Sock
 		var accept []*duplex.Listener

@@ -7,6 +7,7 @@ import (
 
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/model/host/duplex"
 	"napisim/model/tcp"
 	"napisim/nic/driver/guest"
@@ -107,7 +108,7 @@ func (b *bench) streamBodies(l *duplex.Listener, clients, servers []*duplex.Sock
 	if len(clients) == 1 {
 		return b.rrClient(clients[0], start, n), rrServer(l), nil
 	}
-	return b.rrClients(clients, start, n), rrServers(l, len(servers)), nil
+	return b.rrClients(clients, start, n), b.rrServers(l, len(servers)), nil
 }
 
 // field returns a number of a report.
@@ -170,7 +171,9 @@ func (b *bench) sock(out duplex.Output, flow model.FlowID) (*duplex.Sock, error)
 			return func() { b.softnets[0].TaskletSchedule(t) }
 		},
 	}
-	return duplex.New(&b.env, b.machine.Cores[0], cfg, out), nil
+	s := duplex.New(&b.env, b.machine.Cores[0], cfg, out)
+	s.SetBusyPoll(b.busy, host.BusyPoll{Usecs: int64(b.sysctl("net.core.busy_read", 0))})
+	return s, nil
 }
 
 // execTime is how long a client has run before its first call, in nanoseconds: it is

@@ -3,6 +3,7 @@ package duplex
 import (
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 )
 
 // An Epoll is an epoll instance with level-triggered sockets.
@@ -10,6 +11,26 @@ type Epoll struct {
 	ready     []*Sock
 	listeners []*Listener // ready ones
 	sleeper   *cpu.Task
+	napiID    int // the NAPI through which the last packet of a watched socket came
+	busy      host.Busy
+}
+
+// SetBusyPoll makes Wait poll through p before it sleeps (ep_busy_loop). It belongs to the
+// construction of a run.
+func (e *Epoll) SetBusyPoll(p host.BusyPoller, cfg host.BusyPoll) { e.busy.Set(p, cfg, e.available) }
+
+// available is ep_events_available. The caller has looked.
+func (e *Epoll) available() bool { return len(e.ready)+len(e.listeners) > 0 }
+
+// busyLoop is ep_busy_loop. A loop that has found nothing forgets the NAPI until a socket
+// becomes ready again. The caller has looked, and found nothing.
+func (e *Epoll) busyLoop(c *cpu.Core) {
+	if !e.busy.Loop(c, e.napiID, true) {
+		return
+	}
+	if c.Look(); !e.available() {
+		e.napiID = 0
+	}
 }
 
 // Add watches a socket. Data that is there makes it ready at once.
@@ -28,6 +49,9 @@ func (e *Epoll) AddListener(l *Listener) { l.epoll = e }
 func (e *Epoll) add(c *cpu.Core, s *Sock) {
 	c.Spend(model.StageEpollCallback)
 	c.Look()
+	if s.napiID != 0 {
+		e.napiID = s.napiID // ep_set_busy_poll_napi_id
+	}
 	if !s.ready {
 		s.ready = true
 		e.ready = append(e.ready, s)
@@ -61,7 +85,10 @@ func (e *Epoll) Wait(t *cpu.Task, limit int, socks []*Sock, listeners []*Listene
 	c.Spend(model.StageEpollWait)
 	for {
 		c.Look()
-		for len(e.ready)+len(e.listeners) == 0 {
+		for !e.available() {
+			if e.busyLoop(c); e.available() {
+				break
+			}
 			e.sleeper = t
 			t.Sleep()
 			e.sleeper = nil

@@ -3,6 +3,7 @@ package duplex
 import (
 	"napisim/model"
 	"napisim/model/cpu"
+	"napisim/model/host"
 	"napisim/sim/trace"
 )
 
@@ -15,6 +16,7 @@ const userPage = 4096
 func (s *Sock) Recv(t *cpu.Task, size int) int {
 	c := t.Core()
 	c.Spend(model.StageRecvmsg)
+	s.busyRead(c)
 	s.lock(c)
 	copied := 0
 	for {
@@ -32,6 +34,22 @@ func (s *Sock) Recv(t *cpu.Task, size int) int {
 		default:
 			s.waitData(t)
 		}
+	}
+}
+
+// SetBusyPoll makes reads poll through p before they take the socket, if there is nothing
+// to read. It belongs to the construction of a run.
+func (s *Sock) SetBusyPoll(p host.BusyPoller, cfg host.BusyPoll) {
+	cfg.PreferSuffices = false
+	s.busy.Set(p, cfg, s.Readable)
+}
+
+// busyRead is what tcp_recvmsg does first (sk_busy_loop). A socket that the peer has
+// closed is no longer established, but has the end of the stream to read.
+func (s *Sock) busyRead(c *cpu.Core) {
+	c.Look()
+	if s.state == established && !s.Readable() {
+		s.busy.Loop(c, s.napiID, true)
 	}
 }
 

@@ -23,6 +23,7 @@ type rig struct {
 	log      []Packet // data of the client
 	tasklets int
 	held     bool // the driver keeps what it sends
+	napi     int  // which NAPI delivers
 }
 
 // sent is a packet on the wire, and for whom.
@@ -90,7 +91,7 @@ func (r *rig) deliverOne() {
 		s.Frame.Payload = w.p.Payload
 	}
 	s.LastSeg = s.Payload - (s.Segs-1)*int(s.Frame.Payload)
-	s.Truesize = s.Segs * 2176
+	s.Truesize, s.NAPIID = s.Segs*2176, r.napi
 	r.core.BHDisable()
 	w.to.Receive(r.core, s)
 	r.core.BHEnable()

@@ -86,6 +86,9 @@ type Sock struct {
 	ackWait bool // an ACK waits for the end of the backlog
 	delWork bool // the delayed-ACK timer fired while the socket was owned
 	touched int  // bytes of the reader's buffer that were written before
+
+	napiID int // sk_napi_id: the NAPI that the last packet came through, 0 for none
+	busy   host.Busy
 }
 
 // New returns a closed socket whose timers run on core c and whose packets leave
@@ -139,6 +142,9 @@ func (s *Sock) coalesceAck(c *cpu.Core, p *model.SKB) bool {
 
 // process is tcp_v4_do_rcv. The caller has looked and spent nothing since.
 func (s *Sock) process(c *cpu.Core, p *model.SKB, backlog bool) {
+	if p.NAPIID != 0 { // sk_mark_napi_id
+		s.napiID = p.NAPIID
+	}
 	if s.state < established {
 		s.handshake(c, p)
 		return

@@ -152,7 +152,7 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	d.itr.rxPackets++
 	d.itr.rxBytes += int(f.Len)
 	s := d.host.SKBs.Get()
-	s.Dev = d.cfg.Name
+	s.Dev, s.NAPIID = d.cfg.Name, d.napi.ID
 	s.Frame = *f
 	s.Segs = 1
 	s.Payload = int(f.Payload)
