@@ -15,6 +15,7 @@ import (
 // TestBusyPollSettings: each way to poll busily, on the kernels that have it, in all modes of
 // a run. The shares are those of frames that busy polls take.
 func TestBusyPollSettings(t *testing.T) {
+	alone(t)
 	const (
 		rr   = "busy-poll-gro-normal"
 		poll = "apps.netserver.busy_poll=50us"
@@ -95,6 +96,7 @@ func TestEveryVersionPollsBusily(t *testing.T) {
 // Whatever requests, kernels and ways to poll are mixed, books balance and modes agree. The
 // kernel's choices are drawn one by one: most of these kernels never existed.
 func TestBooksOfRandomBusyPolling(t *testing.T) {
+	alone(t)
 	rapid.Check(t, func(r *rapid.T) {
 		choice := func(path string, values ...string) string {
 			return path + "=" + rapid.SampledFrom(values).Draw(r, path)

@@ -121,6 +121,7 @@ func TestUDPFloodStarvesTheReader(t *testing.T) {
 
 // Every published row names a metric that the runs of its variant have.
 func TestPublishedRowsMatchMetrics(t *testing.T) {
+	alone(t)
 	for _, name := range libraryNames(t) {
 		for _, e := range load(t, name).Evidence {
 			s := load(t, name, e.Assignments()...)

@@ -80,6 +80,7 @@ func received(t *testing.T, s *spec.Scenario) (*host.UDPSock, *gro.Stats) {
 // UDP_GRO a read returns up to 64 of them, on kernels that have it; otherwise one, and
 // chained ones come apart at the socket.
 func TestUDPGROInScenarios(t *testing.T) {
+	alone(t)
 	const list, forward, wanted = "nics.eth0.features.rx-gro-list=on", "nics.eth0.features.rx-udp-gro-forwarding=on", "apps.reader.udp_gro=on"
 	for _, c := range []struct {
 		name        string
@@ -167,6 +168,7 @@ func TestTablesAgreeWithTheirDescriptions(t *testing.T) {
 // A superframe of IPv4 ends below 64 KiB, or below gro_ipv4_max_size where the kernel has
 // it: BIG TCP takes fewer and larger ones of a sender that writes 256 KiB at once.
 func TestBigTCPInScenarios(t *testing.T) {
+	alone(t)
 	largest := func(sets ...string) int64 {
 		s := short(t, "quickstart", append(sets, "kernel.preset=v6.12", "traffic.stream.tso=256KiB", "hz=1000", "cpus=2", "apps.reader.cpu=1",
 			"nics.eth0.link.rate=25Gbps", "nics.eth0.coalesce.rx-usecs=100us", "nics.eth0.rings.rx=2048", "nics.eth0.page_pool.size=2048")...)
@@ -207,6 +209,7 @@ func TestBigTCPInScenarios(t *testing.T) {
 // driver that calls napi_gro_frags shows it as TCPOFOQueue; the versions before and after
 // keep the order, and so does a driver that calls napi_gro_receive.
 func TestG9ReorderingInScenarios(t *testing.T) {
+	alone(t)
 	outOfOrder := func(preset, frags string) int64 {
 		s := short(t, "quickstart", "kernel.preset="+preset, "nics.eth0.gro_frags="+frags, "hz=1000", "cpus=2", "apps.reader.cpu=1",
 			"nics.eth0.link.rate=25Gbps", "nics.eth0.coalesce.rx-usecs=100us", "nics.eth0.rings.rx=2048", "nics.eth0.page_pool.size=2048")
@@ -238,6 +241,7 @@ func TestG9ReorderingInScenarios(t *testing.T) {
 // Whatever the forms of GRO and of delivery, and whatever of them never existed together,
 // the books balance and the modes agree.
 func TestBooksOfRandomGRO(t *testing.T) {
+	alone(t)
 	rapid.Check(t, func(r *rapid.T) {
 		set := func(path string, values ...string) string {
 			return path + "=" + rapid.SampledFrom(values).Draw(r, path)

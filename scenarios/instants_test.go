@@ -46,6 +46,7 @@ func (m *sampler) Fire(uint64) {
 // instant than its own gives an eager run other results than a lazy one, by one, rarely. The
 // books of the run are right at any instant as well.
 func TestCountersAgreeAtAnyInstant(t *testing.T) {
+	alone(t)
 	for _, sets := range [][]string{
 		{"quickstart", "kernel=v4.8", "cpus=2", "apps.reader.cpu=1", "hz=1000"},
 		{"quickstart", "kernel=v6.5", "cpus=2", "apps.reader.cpu=1", "hz=1000", "nics.eth0.driver=generic", "nics.eth0.irq.rx=1"},

@@ -21,6 +21,7 @@ func metricOf(t *testing.T, run result.Run, name string) float64 {
 // plain run of quickstart has an interrupt for every few frames; that of the lan966x is
 // overloaded and has few.
 func TestNAPISettings(t *testing.T) {
+	alone(t)
 	for _, c := range []struct {
 		name, scenario string
 		sets           []string

@@ -58,6 +58,7 @@ func mustRun(t testing.TB, s *spec.Scenario, o Options) result.Run {
 // Every scenario of the library gives the same bytes whether debts are paid when
 // somebody looks, at once, or always through the queue. Run checks the books.
 func TestModesAgree(t *testing.T) {
+	alone(t)
 	for _, name := range libraryNames(t) {
 		for _, schedule := range []string{spec.AlwaysRaise, spec.SkipRaise} {
 			t.Run(name+"/"+schedule, func(t *testing.T) {
@@ -139,6 +140,7 @@ func TestInterruptKeepsFinishedRuns(t *testing.T) {
 
 // Whatever a scenario says, its books balance and its modes agree.
 func TestBooksOfRandomScenarios(t *testing.T) {
+	alone(t)
 	rapid.Check(t, func(r *rapid.T) {
 		sets := []string{
 			"duration=" + rapid.SampledFrom([]string{"3ms", "11ms", "30ms"}).Draw(r, "duration"),

@@ -77,6 +77,7 @@ func TestPresetSettings(t *testing.T) {
 // Every version carries TCP and UDP to readers of both kinds, on the core of the NIC
 // and on another, and its books close.
 func TestEveryVersionReads(t *testing.T) {
+	alone(t)
 	entries, err := Loader(nil).Presets()
 	if err != nil {
 		t.Fatal(err)

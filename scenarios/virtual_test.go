@@ -239,6 +239,7 @@ apps:
 // RPS spreads a NIC's packets to another CPU; a reader there finds RFS. Each flow's CPU
 // is the hash's, or its reader's.
 func TestRPSAndRFSInAScenario(t *testing.T) {
+	alone(t)
 	const flood = `
 cpus: 2
 duration: 40ms
@@ -362,6 +363,7 @@ func TestTunReceiveEmerges(t *testing.T) {
 
 // The books of random hosts whose tasks send to each other, in all modes.
 func TestBooksOfRandomSenders(t *testing.T) {
+	alone(t)
 	rapid.Check(t, func(t *rapid.T) {
 		onoff := rapid.SampledFrom([]string{"on", "off"})
 		cpu := rapid.IntRange(0, 1)

@@ -21,6 +21,9 @@ import (
 
 // TestDocumentedCommands runs every command line of the package comment, in its order.
 func TestDocumentedCommands(t *testing.T) {
+	if slow && testing.Short() {
+		t.Skip("that the commands work is no question of races")
+	}
 	lines := commandLines(packageComment(t))
 	if len(lines) < 9 {
 		t.Fatalf("only %d command lines in the package comment", len(lines))
