@@ -98,6 +98,14 @@ const (
 	StageGSOSegment
 	StagePageFault
 	StageEpollWait
+	StageCsum
+	StageRXCopy
+	StageRefillBuffer
+	StageXmitTail
+	StageStreamSKB
+	StageTCPSent
+	StageTCPBacklog
+	StagePageZero
 
 	// NumStages is the number of stages.
 	NumStages
@@ -195,6 +203,14 @@ var stageText = [NumStages]struct {
 	StageGSOSegment:      {"gso_segment", "cutting one segment off an skb in software", false},
 	StagePageFault:       {"page_fault", "first access to one page of a process that is not mapped yet", false},
 	StageEpollWait:       {"epoll_wait", "epoll_wait without its events", false},
+	StageCsum:            {"csum", "software checksum of one packet, fixed part", false},
+	StageRXCopy:          {"rx_copy", "copying a small frame to a new skb, so that its buffer stays in the ring", false},
+	StageRefillBuffer:    {"refill_buffer", "what refill costs more for a descriptor whose buffer an skb has kept, without its page", false},
+	StageXmitTail:        {"xmit_tail", "from the driver back to the caller of dev_queue_xmit: queueing discipline, locks", false},
+	StageStreamSKB:       {"stream_skb", "allocating one skb of a write queue, without new pages", false},
+	StageTCPSent:         {"tcp_sent", "what a sender does in TCP when a packet has left", false},
+	StageTCPBacklog:      {"tcp_backlog", "putting one packet on the backlog of a socket that a process owns", false},
+	StagePageZero:        {"page_zero", "what the first write to a page of a process costs beyond page_fault", false},
 }
 
 // String returns the stage's name in platform files.

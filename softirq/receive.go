@@ -48,6 +48,7 @@ func (n *NAPI) devGROReceive(s *model.SKB) gro.Result {
 	c.Spend(model.StageGROReceive)
 	if s.CsumNone && s.Frame.Proto == model.TCP { // skb_gro_checksum_validate
 		s.CsumNone = false
+		c.Spend(model.StageCsum)
 		c.SpendN(model.StageCsumByte, s.Payload)
 	}
 	c.Look()

@@ -62,6 +62,9 @@ type Cache struct {
 	slab     int // free descriptors in the pages that the slab keeps
 	owed     int // the next ones that are freed do not come back
 	slabPage sim.Time
+	data     slab // linear parts of skbs that the stack sends
+	clones   slab // descriptors of write queues
+	linear   slab // linear parts that hold a frame
 
 	deferred model.SKBList
 	groups   int  // skbs on it, those merged into others not counted

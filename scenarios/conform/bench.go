@@ -194,7 +194,16 @@ func (b *bench) buildMemory() {
 		Cache: b.behaviours[spec.SKBCache], Defer: b.behaviours[spec.SKBDeferFree], DeferMax: 64, SlabPage: ns(m.SlabPage),
 	}
 	b.env.Heads = skbuff.New(heads, b.machine, b.env.SKBs)
+	sent := skbuff.SentConfig{
+		DataPage: ns(m.DataPage), ClonePage: ns(m.ClonePage), DataObjects: m.DataObjects, Data: m.Data, Clones: m.Clones,
+		LinearPage: b.prices.stages[model.StagePageSlow], Linear: m.Linear,
+	}
+	if streams(b.rec) {
+		m.Owed = 0
+		sent.Slab = m.Slab
+	}
 	b.env.Heads.Stock(b.machine.Cores[0], m.Cached, m.Owed)
+	b.env.Heads.StockSent(b.machine.Cores[0], sent)
 	b.memory = &guest.Memory{HeadPage: ns(m.HeadPage), FreePage: ns(m.FreePage), Heads: m.Heads}
 }
 
@@ -282,10 +291,16 @@ func (b *bench) buildDevice(dev *recording.Device, phase sim.Phase, h driver.Hos
 	return nil, nil, fmt.Errorf("no model of a NIC %s", b.rec.NIC.Model)
 }
 
+// verifies reports whether a device verifies checksums. Virtio_net says so in any case; the
+// recordings' devices have none of it, in no direction.
+func verifies(nic string, dev *recording.Device) bool {
+	return dev.Features["rx-checksumming"] && (nic != "virtio-net-pci" || dev.Features["tx-checksumming"])
+}
+
 func (b *bench) driverConfig(dev *recording.Device) (guest.Config, error) {
 	cfg := guest.Config{
 		Memory: b.memory,
-		Name:   dev.Name, RXCsum: dev.Features["rx-checksumming"],
+		Name:   dev.Name, RXCsum: verifies(b.rec.NIC.Model, dev), NoSG: !dev.Features["scatter-gather"],
 		FixedITR: dev.Coalesce["rx-usecs"] == 0 && dev.Coalesce != nil, BQL: b.rec.NIC.Model != "virtio-net-pci" || b.rec.Kernel.Preset != "v6.1", // virtio_net has them since v6.11
 	}
 	for _, q := range b.rec.IRQs {

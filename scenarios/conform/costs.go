@@ -47,6 +47,15 @@ type memoryCosts struct {
 	Cached int `yaml:"cached"`
 	Heads  int `yaml:"heads"`
 	Owed   int `yaml:"owed"`
+	// DataPage, ClonePage and the rest are those of skbuff.SentConfig.
+	DataPage    int64 `yaml:"data_page"`
+	ClonePage   int64 `yaml:"clone_page"`
+	DataObjects int   `yaml:"data_objects"`
+	Data        int   `yaml:"data"`
+	Clones      int   `yaml:"clones"`
+	Linear      int   `yaml:"linear"`
+	// Slab is how many descriptors the slab had in store when processes begin to send.
+	Slab int `yaml:"slab"`
 }
 
 // override takes over what a device has of its own.

@@ -47,6 +47,7 @@ func rrServer(l *duplex.Listener) func(*cpu.Task) {
 	return func(t *cpu.Task) {
 		c := t.Core()
 		s := l.Accept(t)
+		t.Core().Work(ns(acceptTime))
 		t.ToUser()
 		for {
 			n := 0
@@ -171,6 +172,7 @@ func (b *bench) rrServers(l *duplex.Listener, conns int) func(*cpu.Task) {
 			for range accept {
 				call(t, func() {
 					s := l.Accept(t)
+					t.Core().Work(ns(acceptTime))
 					e.Add(c, s)
 				})
 				open++

@@ -24,7 +24,11 @@ func (s *Sock) ackInput(c *cpu.Core, p *model.SKB) (acked bool) {
 		return false
 	}
 	c.Spend(model.StageTCPAckInput)
+	queued := len(n.queue)
 	n.clean(now, ack)
+	for range queued - len(n.queue) {
+		s.env.Heads.On(c).FreeQueued()
+	}
 	return true
 }
 

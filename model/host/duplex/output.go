@@ -282,7 +282,7 @@ func (s *Sock) writeXmit(c *cpu.Core, push, one bool) {
 	n := &s.snd
 	n.clock = c.Now()
 	x := xmit{push: push, one: one, maxSegs: n.maxSegs()}
-	for n.unsent() && s.mayLeave(&x) {
+	for n.unsent() && s.mayLeave(c, &x) {
 		x.sent += n.pcount(n.head().n)
 		if one {
 			c.MightResched() // memory for the copy may be waited for
@@ -301,7 +301,7 @@ func (s *Sock) writeXmit(c *cpu.Core, push, one bool) {
 
 // mayLeave tests whether the skb that is next, or a part of it that is cut off, may be
 // sent.
-func (s *Sock) mayLeave(x *xmit) bool {
+func (s *Sock) mayLeave(c *cpu.Core, x *xmit) bool {
 	n := &s.snd
 	quota := n.cwndTest()
 	if quota == 0 {
@@ -310,7 +310,11 @@ func (s *Sock) mayLeave(x *xmit) bool {
 	}
 	segs := min(quota, x.maxSegs)
 	if s.cfg.GrowSKB {
+		before := len(n.queue)
 		n.growHead(segs*n.mss - n.head().n)
+		if len(n.queue) < before {
+			s.env.Heads.On(c).FreeQueued()
+		}
 	}
 	k := n.head()
 	if k.end() > n.wndEnd && k.seq+uint64(min(k.n, n.mss)) > n.wndEnd {
@@ -332,6 +336,7 @@ func (s *Sock) mayLeave(x *xmit) bool {
 	if limit := n.splitPoint(k, segs, x.push); limit <= 0 {
 		return false
 	} else if k.n > limit {
+		s.allocSKB(c)
 		n.fragment(limit)
 	}
 	return !n.smallQueueFull(n.head())
@@ -379,6 +384,7 @@ func (s *Sock) transmit(c *cpu.Core) {
 	n.sent++
 	s.out(c, p)
 	c.BHEnable()
+	c.SpendN(model.StageTCPSent, 2) // with the timers of retransmission and loss probe
 }
 
 // WFree is tcp_wfree: the driver has freed size bytes of truesize. The last of them bring

@@ -64,7 +64,9 @@ func (s *Sock) copyQueue(c *cpu.Core, at, limit int) (copied int) {
 		c.Spend(model.StageRecvSKB)
 		c.SpendN(model.StageCopyByte, n)
 		if end := at + copied + n; end > s.touched {
-			c.SpendN(model.StagePageFault, (end+userPage-1)/userPage-(s.touched+userPage-1)/userPage)
+			pages := (end+userPage-1)/userPage - (s.touched+userPage-1)/userPage
+			c.SpendN(model.StagePageFault, pages)
+			c.SpendN(model.StagePageZero, pages)
 			s.touched = end
 		}
 		c.Look()

@@ -31,6 +31,7 @@ func (s *Sock) Send(t *cpu.Task, size int) {
 				continue
 			}
 			c.MightResched() // the allocation may sleep
+			s.allocSKB(c)
 			n.queue = append(n.queue, skb{seq: n.write})
 			n.wmemQueued += skbTruesize
 			room = goal
@@ -42,8 +43,8 @@ func (s *Sock) Send(t *cpu.Task, size int) {
 		copied := min(room, left, n.frag)
 		if at := size - left; at+copied > n.touched {
 			copied = min(copied, userPage-at%userPage)
-			c.MightResched() // the page fault may sleep
 			c.Spend(model.StagePageFault)
+			c.MightResched() // the page fault may sleep, at the latest for the page
 			n.touched = at + copied
 		}
 		n.frag -= copied
@@ -66,6 +67,12 @@ func (s *Sock) Send(t *cpu.Task, size int) {
 	}
 	s.push(c, goal)
 	s.unlock(c)
+}
+
+// allocSKB is tcp_stream_alloc_skb.
+func (s *Sock) allocSKB(c *cpu.Core) {
+	c.Spend(model.StageStreamSKB)
+	s.env.Heads.On(c).AllocQueued()
 }
 
 // forcedPush is forced_push: more than half the largest window was written since the
@@ -120,6 +127,7 @@ func (s *Sock) Shutdown(t *cpu.Task) {
 		if n.unsent() {
 			n.queue[len(n.queue)-1].fin = true
 		} else {
+			s.allocSKB(c)
 			n.queue = append(n.queue, skb{seq: n.write, fin: true})
 			n.wmemQueued += skbTruesize
 		}

@@ -96,6 +96,7 @@ type Sock struct {
 func New(env *host.Env, c *cpu.Core, cfg Config, out Output) *Sock {
 	s := &Sock{env: env, cfg: cfg, core: c, out: out, rcv: tcp.NewReceiver(cfg.Receiver, env.SKBs)}
 	s.snd.init(&s.cfg)
+	s.touched = 1 // the allocator has written to the first page
 	s.delack = c.NewTimer(s.delackTimer)
 	if cfg.Tasklet != nil {
 		s.snd.tasklet = cfg.Tasklet(s.tsq)
@@ -116,6 +117,8 @@ func (s *Sock) Receive(c *cpu.Core, p *model.SKB) {
 		s.process(c, p, false)
 		return
 	}
+	c.Spend(model.StageTCPBacklog)
+	c.Look()
 	if s.coalesceAck(c, p) {
 		return
 	}
@@ -203,6 +206,7 @@ func (s *Sock) sendAck(c *cpu.Core) {
 	s.pkt.Seq = s.snd.nxt
 	s.out(c, &s.pkt)
 	c.BHEnable()
+	c.Spend(model.StageTCPSent)
 }
 
 // armDelack starts the delayed-ACK timer if the receiver waits for it. A timer that is no

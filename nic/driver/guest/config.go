@@ -15,6 +15,9 @@ type Config struct {
 	// RXCsum tells that the device verifies checksums (ethtool -K rx); e1000 does not by
 	// default.
 	RXCsum bool
+	// NoSG tells that the device takes no skbs with fragments (ethtool -K sg off): what is cut
+	// in software is copied.
+	NoSG bool
 	// GRO configures GRO; nil turns it off.
 	GRO *gro.Config
 	// GROFlushTimeout and DeferHardIRQs are gro_flush_timeout and napi_defer_hard_irqs of

@@ -168,6 +168,9 @@ func (d *Netdev) receiveOne(c *cpu.Core) {
 	c.Spend(model.StageDMASync)
 	c.SpendN(model.StageDMASyncByte, int(s.Frame.Len))
 	c.Spend(model.StageSKBBuild)
+	if s.Frame.Len <= copybreak {
+		c.Spend(model.StageRXCopy)
+	}
 	d.napi.GROReceive(s)
 }
 
@@ -180,6 +183,7 @@ func (d *Netdev) refill(c *cpu.Core, n int) {
 	kept := min(n, d.bufferless)
 	d.bufferless -= kept
 	c.SpendN(model.StagePageSlow, d.cut(kept))
+	c.SpendN(model.StageRefillBuffer, kept)
 	c.SpendN(model.StageRefill, n)
 	d.made += int64(n)
 	show := int(d.tail(d.made) - d.shown)

@@ -25,6 +25,9 @@ type SKB struct {
 type heldSKB struct {
 	size  int
 	freed func(c *cpu.Core, size int)
+	// own says that the driver frees its memory: nobody else holds it.
+	own    bool
+	linear bool // its payload is in its linear part
 }
 
 // XmitSKB is dev_queue_xmit of an skb of a socket. Softirqs are off on core c. The skb is
@@ -32,7 +35,8 @@ type heldSKB struct {
 func (d *Netdev) XmitSKB(c *cpu.Core, s *SKB) {
 	p := packet{Segment: s.Segment, ref: ownReference, heldSKB: heldSKB{size: s.Truesize, freed: s.Freed}}
 	if s.Freed == nil {
-		p.freed = nobody
+		p.freed, p.own = nobody, true
+		d.host.Heads.On(c).AllocSent(false)
 	}
 	if s.MSS > 0 && int(s.Payload) > s.MSS {
 		if s.TSO {
@@ -55,6 +59,10 @@ func (d *Netdev) startSKB(c *cpu.Core, p *packet, more bool) bool {
 	total := int(p.Payload)
 	segs := (total + p.gso - 1) / p.gso
 	c.SpendN(model.StageGSOSegment, segs)
+	for range segs {
+		d.host.Heads.On(c).AllocSent(d.cfg.NoSG)
+	}
+	p.own, p.linear = true, d.cfg.NoSG
 	c.Look()
 	each := p.size - total // the head of each
 	for i := range segs {

@@ -137,6 +137,7 @@ func (d *Netdev) xmit(c *cpu.Core, p *packet, more bool) {
 	c.Look()
 	switch {
 	case d.qdisc.n == 0 && !d.xmitStopped() && d.startSKB(c, p, more):
+		c.Spend(model.StageXmitTail)
 	case d.qdisc.n < txQueueLen:
 		d.stats.TXQueued++
 		d.qdisc.push(p)
@@ -288,8 +289,11 @@ func (d *Netdev) freeNow(c *cpu.Core, place int64, napi bool) {
 	h := d.held[place]
 	if h.freed != nil { // the stream's, from a cache of their own
 		c.Spend(model.StageSKBFree)
-		if d.txNAPI == nil { // the descriptor of its payload
-			c.Spend(model.StageSKBFree)
+		if d.txNAPI == nil && h.size > 0 { // the descriptor of its payload
+			c.Spend(model.StageTXCompletion)
+		}
+		if h.own {
+			d.host.Heads.On(c).FreeSent(napi, h.linear)
 		}
 		h.freed(c, h.size)
 	} else if napi {
@@ -316,7 +320,9 @@ func (d *Netdev) freeCompletions(c *cpu.Core) {
 		d.completions = append(d.completions[:0], d.completions[1:]...)
 		c.Spend(model.StageSKBFree)
 		if h.freed != nil {
-			c.Spend(model.StageSKBFree) // its page
+			if h.own {
+				d.host.Heads.On(c).FreeSent(true, h.linear)
+			}
 			c.Look()
 			h.freed(c, h.size)
 		} else {

@@ -86,6 +86,11 @@ type Packet struct {
 // (validate_xmit_skb). That more of them will come does not keep the first from waking the
 // receiving end. The packet is the caller's again afterwards.
 func (d *Veth) XmitSKB(c *cpu.Core, p *Packet) {
+	d.xmit(c, p)
+	c.Spend(model.StageXmitTail)
+}
+
+func (d *Veth) xmit(c *cpu.Core, p *Packet) {
 	total := int(p.Payload)
 	if p.MSS <= 0 || total <= p.MSS {
 		d.forward(c, d.skb(c, &p.Frame, 1, total, p.Truesize))
