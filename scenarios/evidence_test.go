@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"napisim/model/unit"
@@ -133,4 +135,51 @@ func TestPublishedRowsMatchMetrics(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every published row stands beside a result of a command that the notes give, or of the
+// scenario as it is: a row for a value that no kernel has any more is lost silently.
+func TestNotesShowPublishedRows(t *testing.T) {
+	for _, name := range libraryNames(t) {
+		shown := map[result.Published]bool{}
+		for _, sets := range append(commandsOf(t, name), nil) {
+			for _, row := range published(load(t, name, sets...)) {
+				shown[row] = true
+			}
+		}
+		for _, e := range load(t, name).Evidence {
+			for _, row := range published(load(t, name, e.Assignments()...)) {
+				if !shown[row] {
+					t.Errorf("%s: no command of the notes shows the row of %s for %q", name, e.Metric, e.Variant)
+				}
+			}
+		}
+	}
+}
+
+// commandsOf returns the assignments of every variant of the comparisons that the notes
+// of a scenario give.
+func commandsOf(t *testing.T, name string) [][]string {
+	t.Helper()
+	var all [][]string
+	for line := range strings.Lines(load(t, name).Notes) {
+		args, ok := strings.CutPrefix(strings.TrimSpace(line), "napisim compare "+name+" ")
+		if !ok {
+			continue
+		}
+		variants := [][]string{nil}
+		words := strings.Fields(args)
+		for i := 0; i+1 < len(words); i += 2 {
+			path, values, _ := strings.Cut(words[i+1], "=")
+			var longer [][]string
+			for _, v := range variants {
+				for value := range strings.SplitSeq(values, ",") {
+					longer = append(longer, append(slices.Clone(v), path+"="+value))
+				}
+			}
+			variants = longer
+		}
+		all = append(all, variants...)
+	}
+	return all
 }

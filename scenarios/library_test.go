@@ -173,13 +173,13 @@ func TestLibrary(t *testing.T) {
 
 func ExampleLoader() {
 	_, err := scenarios.Loader(scenarios.Stages()).Resolve("quickstart", []string{
-		"kernel.behaviours.napi_schedule=always_rise",
+		"preempt=fulll",
 		"nics.eth0.link.rate=10gbps",
 		"nics.eth0.rings.rx=1099511627776",
 	})
 	fmt.Println(err)
 	// Output:
-	// --set #1: kernel.behaviours.napi_schedule: "always_rise" is not one of always_raise, skip_in_net_rx_action, skip_and_wake, clear_flag_always (did you mean "always_raise"?)
+	// --set #1: preempt: "fulll" is not one of none, voluntary, full, lazy (did you mean "full"?)
 	// --set #2: nics.eth0.link.rate: "10gbps" has an unknown unit; rates count bits, with SI prefixes (did you mean "10Gbps"?)
 	// --set #3: nics.eth0.rings.rx: 1099511627776 is more than 65536: no network card has such a ring
 }

@@ -182,6 +182,25 @@ func TestBooksOfRandomScenarios(t *testing.T) {
 	})
 }
 
+// The timer of held-back ACKs expires on one core while the reader on the other asks whether
+// it is armed: it is, from its start to the softirq, also while the interrupt is paid for.
+func TestExpiringSoftTimerIsArmed(t *testing.T) {
+	s := load(t, "quickstart", "duration=3ms", "warmup=1ms", "cpus=2", "seed=25", "hz=100", "preempt=none",
+		"kernel.preset=v4.19", "nics.eth0.driver=lan966x", "nics.eth0.link.rate=10Gbps", "nics.eth0.rings.rx=64",
+		"nics.eth0.coalesce.rx-usecs=50", "nics.eth0.features.gro=off", "nics.eth0.page_pool.size=512",
+		"apps.reader.cpu=1", "traffic.stream.flows=3")
+	var want string
+	for _, mode := range []sim.Mode{sim.Lazy, sim.Eager, sim.Slow} {
+		got := bytesOf(t, s, mustRun(t, s, Options{Mode: mode}))
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("mode %d differs from lazy: %s", mode, firstDifference(want, got))
+		}
+	}
+}
+
 // BenchmarkScenario runs each scenario of the library for a whole second of
 // simulated time, or its own length, and reports how much faster than real time that is.
 func BenchmarkScenario(b *testing.B) {

@@ -162,6 +162,9 @@ func (c *comparing) drawFigure(table *comparison) error {
 		})
 	}
 	drawn, err := figure.Published(rows, strings.ReplaceAll(table.Title, "  ", ", "))
+	if errors.Is(err, figure.ErrNone) {
+		err = fmt.Errorf("%w (napisim explain NAME lists those of a scenario of the library)", err)
+	}
 	return saveFigure(c.figure, drawn, err)
 }
 

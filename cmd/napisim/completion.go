@@ -9,7 +9,6 @@ import (
 
 	"napisim/reports/result"
 	"napisim/scenarios/spec"
-	"napisim/scenarios/spec/behaviours"
 	"napisim/scenarios/strict"
 )
 
@@ -104,14 +103,7 @@ func completeMetric(*cobra.Command, []string, string) []string {
 }
 
 func (a *app) completeExplain(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := append(spec.Paths(), entryNames(a.loader.Presets())...)
-	for _, b := range behaviours.All() {
-		names = append(names, b.Name)
-	}
-	for _, d := range result.Definitions() {
-		names = append(names, d.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return append(spec.Paths(), a.explained()...), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSet offers paths up to the "=", and then the values of a field that has few.

@@ -183,7 +183,7 @@ func (a *app) divergences(all []conform.Result) {
 		}
 		for _, q := range r.Quantities {
 			if !q.OK {
-				fmt.Fprintf(&a.out, "  %s: recorded %g, simulated %g\n", q.Name, q.Recorded, q.Simulated)
+				fmt.Fprintf(&a.out, "  %s: recorded %.6g, simulated %.6g\n", q.Name, q.Recorded, q.Simulated)
 			}
 		}
 	}

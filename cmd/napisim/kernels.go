@@ -108,9 +108,11 @@ func (a *app) explainPreset(name string) (string, error) {
 		t.Rows = append(t.Rows, []string{b.Name, preset.Behaviours[b.Name], fromPreset(line.Files["behaviours."+b.Name])})
 	}
 	for _, path := range slices.Sorted(maps.Keys(line.Files)) {
-		if key, ok := strings.CutPrefix(path, kerneldiff.SysctlPath); ok {
-			t.Rows = append(t.Rows, []string{key, kerneldiff.Setting(preset.Sysctl, key), fromPreset(line.Files[path])})
+		key, ok := strings.CutPrefix(path, kerneldiff.SysctlPath)
+		if parent := key[:max(strings.LastIndexByte(key, '.'), 0)]; !ok || line.Files[kerneldiff.SysctlPath+parent] != "" {
+			continue // no setting, or a number of one that is written whole
 		}
+		t.Rows = append(t.Rows, []string{key, orDerived(kerneldiff.Setting(preset.Sysctl, key)), fromPreset(line.Files[path])})
 	}
 	p.line("", "")
 	err = t.Write(p, text.FormatText, text.Options{Width: p.width})

@@ -221,8 +221,9 @@ type HRTimer struct {
 	expires sim.Time
 	event   sim.EventID
 	armed   bool
-	hard    bool // expires in hardirq context on PREEMPT_RT too
-	raised  bool // due, left to the HRTIMER softirq
+	hard    bool         // expires in hardirq context on PREEMPT_RT too
+	raised  bool         // due, left to the HRTIMER softirq
+	soft    *SoftHRTimer // that the timer is the hard half of, if it is one
 }
 
 // HRTimerSoftirqs is what the softirq layer of a PREEMPT_RT kernel has besides Softirqs.
@@ -288,6 +289,9 @@ func (t *HRTimer) Fire(uint64) { t.core.Raise(t.core.timer) }
 func (t *HRTimer) expire() {
 	c := t.core
 	t.Cancel()
+	if t.soft != nil {
+		t.soft.due = true // at the same instant: other cores ask whether it is armed
+	}
 	c.stats.HRTimers++
 	c.Spend(model.StageHRTimer)
 	t.fn(c)
@@ -318,10 +322,10 @@ type SoftHRTimer struct {
 func (c *Core) NewSoftHRTimer(fn func(*Core)) *SoftHRTimer {
 	t := &SoftHRTimer{fn: fn}
 	t.hard = c.NewHRTimer(func(c *Core) {
-		t.due = true
 		c.softDue = append(c.softDue, t)
 		c.raiseHRTimer()
 	})
+	t.hard.soft = t
 	return t
 }
 

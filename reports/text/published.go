@@ -31,7 +31,7 @@ func (p *page) published(all []result.Variant, v result.Variant) {
 	for _, row := range rows {
 		predicted, ratio := "none", "-"
 		if value, unit, ok := prediction(v, row.Metric); ok {
-			predicted = quantity.Format(value, unit)
+			predicted = result.Text(row.Metric, unit, value)
 			if unit == row.Unit && row.Value != 0 {
 				ratio = quantity.Format(value/row.Value, "1")
 			}
@@ -45,7 +45,7 @@ func (p *page) published(all []result.Variant, v result.Variant) {
 			direction = p.opts.paint(red, direction)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Metric, quantity.Format(row.Value, row.Unit), predicted, ratio, string(row.Role), direction, source,
+			row.Metric, result.Text(row.Metric, row.Unit, row.Value), predicted, ratio, string(row.Role), direction, source,
 		})
 	}
 	p.table(t)

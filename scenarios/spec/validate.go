@@ -139,6 +139,9 @@ func twoTicks(hz HZ) unit.Duration {
 func (c *checker) nic(path, name string, nic NIC) {
 	c.interfaceName(path, name)
 	c.steering(path+".queues.rx-0.rps_cpus", nic.Queues.RX0)
+	if nic.NAPI.ThreadCPU != nic.IRQ.RX {
+		c.cpu(path+".napi.thread_cpu", nic.NAPI.ThreadCPU)
+	}
 	c.napi(path+".napi", nic.NAPI)
 	c.cpu(path+".irq.rx", nic.IRQ.RX)
 	if nic.Driver == DriverLAN966x && nic.IRQ.TX != nic.IRQ.RX {
@@ -146,12 +149,14 @@ func (c *checker) nic(path, name string, nic NIC) {
 			nic.Driver, nic.IRQ.RX)
 		return
 	}
-	c.cpu(path+".irq.tx", nic.IRQ.TX)
+	// What is derived from irq.rx is not at fault once more.
+	if nic.IRQ.TX != nic.IRQ.RX {
+		c.cpu(path+".irq.tx", nic.IRQ.TX)
+	}
 }
 
 // napi checks that the kernel has the settings that a card's NAPI instances use.
 func (c *checker) napi(path string, n NAPI) {
-	c.cpu(path+".thread_cpu", n.ThreadCPU)
 	k := c.Kernel.Behaviours
 	if v := k[NAPIComplete]; n.DeferHardIRQs > 0 && v != DeferHardIRQs && v != "" {
 		c.fault(path+".napi_defer_hard_irqs", "the kernel has no such setting: kernel.behaviours.%s is %s, not %s", NAPIComplete, v, DeferHardIRQs)

@@ -180,13 +180,15 @@ func (f Field) Explain() string {
 	if f.Len > 0 {
 		title = fmt.Sprintf("a list of %d values, each a %s", f.Len, f.Element.Type)
 	}
-	fmt.Fprintf(&b, "%s: %s\n", either(f.Path, "a document"), title)
+	fmt.Fprintf(&b, "%s: %s\n", either(f.Path, "the whole file"), title)
+	hang := margin
 	for line := range strings.Lines(f.Doc) {
-		wrap(&b, line)
+		wrap(&b, margin, hang, line)
+		hang = margin + margin // a list of values, below what they are values of
 	}
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "  %-10s %s\n", name, value)
+			wrap(&b, fmt.Sprintf("%s%-10s ", margin, name), fmt.Sprintf("%s%-10s ", margin, ""), value)
 		}
 	}
 	quantity := f
@@ -220,23 +222,26 @@ func (f Field) Explain() string {
 	return b.String()
 }
 
-// wrap writes a line of prose with two blanks before it, and four where it goes on.
-func wrap(b *strings.Builder, line string) {
+// margin is what stands before every line below the title.
+const margin = "  "
+
+// wrap writes a line of prose behind a label or margin, and goes on behind another one.
+func wrap(b *strings.Builder, first, others, line string) {
 	const width = 88
-	indent, column := "  ", 0
+	b.WriteString(first)
+	column, start := len(first), true
 	for word := range strings.FieldsSeq(line) {
 		switch {
-		case column == 0 || column+1+len(word) > width:
-			if column > 0 {
-				b.WriteString("\n")
-				indent = "    "
-			}
-			b.WriteString(indent + word)
-			column = len(indent) + len(word)
+		case start:
+		case column+1+len(word) > width:
+			b.WriteString("\n" + others)
+			column = len(others)
 		default:
-			b.WriteString(" " + word)
-			column += 1 + len(word)
+			b.WriteString(" ")
+			column++
 		}
+		b.WriteString(word)
+		column, start = column+len(word), false
 	}
 	b.WriteString("\n")
 }

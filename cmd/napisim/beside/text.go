@@ -121,7 +121,15 @@ func reading(rows []Row) string {
 	if changes == 0 {
 		return text + "No change is predicted here: a change needs a published figure of two variants.\n"
 	}
-	text += fmt.Sprintf("Of %d predicted changes %d go the published way (less than %.0f %% counts as none)", changes, agreeing, 100*small)
+	switch {
+	case changes > 1:
+		text += fmt.Sprintf("Of %d predicted changes %d go", changes, agreeing)
+	case agreeing == 1:
+		text += "The one predicted change goes"
+	default:
+		text += "The one predicted change does not go"
+	}
+	text += fmt.Sprintf(" the published way (less than %.0f %% counts as none)", 100*small)
 	switch {
 	case immense == changes:
 	case immense > 0:

@@ -83,6 +83,17 @@ others. Means with 95 % intervals over the seeds; cleared: surely less than 10 %
 	}
 }
 
+// 26 differences have 67108864 combinations, a number that nobody reads.
+func TestManyCombinations(t *testing.T) {
+	for possible, want := range map[float64]string{4: "of 4 ", 2048: "of 2048 ", 1 << 26: "of 2^26 "} {
+		r := report()
+		r.Method, r.Possible = bisect.Screened, possible
+		if got := r.Ran(); !strings.Contains(got, want) {
+			t.Errorf("%v: %s", possible, got)
+		}
+	}
+}
+
 func TestWidths(t *testing.T) {
 	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	plain := written(t, report(), text.Options{Width: 100})

@@ -260,7 +260,7 @@ func (r *Report) Ran() string {
 	if !r.Differs {
 		return fmt.Sprintf("Only the two kernels themselves were run: %s.", runs)
 	}
-	all := fmt.Sprintf("%.6g combinations", r.Possible)
+	all := r.possible() + " combinations"
 	switch r.Method {
 	case bisect.Exhaustive:
 		if len(r.LeftOut) == 0 && !r.Partial {
@@ -273,6 +273,15 @@ func (r *Report) Ran() string {
 	}
 	return fmt.Sprintf("%d of %s were run with %s each: %s. Each difference was run alone, and those that moved the metric by that in random orders; the others moved together. Intervals include the choice of orders.",
 		r.Combinations, all, r.each(), runs)
+}
+
+// possible writes how many combinations there are: those that cannot be counted at a
+// glance as the power of two that they are.
+func (r *Report) possible() string {
+	if exponent := math.Log2(r.Possible); r.Possible > 1e6 && exponent == math.Trunc(exponent) {
+		return fmt.Sprintf("2^%.0f", exponent)
+	}
+	return fmt.Sprintf("%.6g", r.Possible)
 }
 
 func (r *Report) each() string {
