@@ -34,6 +34,7 @@ func (a *app) conformCommand() *cobra.Command {
 	format := outputFlag(cmd, "text", "json", "md", "csv")
 	var o conform.Options
 	cmd.Flags().StringVar(&o.Inputs, "input", "", "write what went into each simulation to `DIR`/ID.input.yaml")
+	cmd.Flags().StringVar(&o.Costs, "costs", "", "write what each step cost on the recorded machine to `DIR`/ID.costs.json")
 	cmd.Flags().StringVar(&o.Traces, "trace", "", "write the trace of each simulation to `DIR`/ID.trace.txt")
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.conform(args, o, format) }
 	return cmd
@@ -41,7 +42,7 @@ func (a *app) conformCommand() *cobra.Command {
 
 // conform compares every recording under the paths, in the order of their names.
 func (a *app) conform(paths []string, o conform.Options, format *choice) error {
-	for _, dir := range []string{o.Inputs, o.Traces} {
+	for _, dir := range []string{o.Inputs, o.Costs, o.Traces} {
 		if dir == "" {
 			continue
 		}

@@ -3,6 +3,7 @@ package conform
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"napisim/scenarios/recording"
+	"napisim/scenarios/recording/cost"
 	"napisim/scenarios/recording/input"
 	"napisim/scenarios/recording/match"
 	"napisim/scenarios/recording/observe"
@@ -60,6 +62,9 @@ func known(id string) (string, error) {
 type Options struct {
 	// Inputs is the directory for what went into each simulation, in ID.input.yaml.
 	Inputs string
+	// Costs is the directory for what each step cost on the recorded machine, with the lines
+	// of the trace that say so, in ID.costs.json. They are what costs.yaml is made of.
+	Costs string
 	// Traces is the directory for what each simulation would have been recorded as, in
 	// ID.trace.txt. Its clock starts with the simulation and has microseconds.
 	Traces string
@@ -74,6 +79,11 @@ func File(path string, o Options) (Result, error) {
 	}
 	if o.Inputs != "" {
 		if err := input.Of(r).Write(filepath.Join(o.Inputs, r.ID+".input.yaml")); err != nil {
+			return Result{}, err
+		}
+	}
+	if o.Costs != "" {
+		if err := writeCosts(filepath.Join(o.Costs, r.ID+".costs.json"), r); err != nil {
 			return Result{}, err
 		}
 	}
@@ -93,6 +103,15 @@ func File(path string, o Options) (Result, error) {
 		}
 	}
 	return out, nil
+}
+
+// writeCosts writes what the steps of a recording cost there.
+func writeCosts(name string, r *recording.Recording) error {
+	text, err := json.MarshalIndent(cost.Of(r, input.Of(r)), "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o644) //nolint:gosec // a report
 }
 
 // Compare simulates what a recording shows and compares the two.
@@ -185,6 +204,16 @@ func Summarize(all []Result) Summary {
 
 // String says it in a line.
 func (s Summary) String() string {
-	return fmt.Sprintf("%d recordings: %d full, %d partial, %d none; of %d of bursts %d full; of %d compared by numbers %d within %d %%",
-		s.Recordings, s.Full, s.Partial, s.None, s.Bursts, s.BurstsFull, s.Numbers, s.NumbersWithin, int(100*match.Tolerance))
+	noun := "recordings"
+	if s.Recordings == 1 {
+		noun = "recording"
+	}
+	text := fmt.Sprintf("%d %s: %d full, %d partial, %d none", s.Recordings, noun, s.Full, s.Partial, s.None)
+	if s.Bursts > 0 {
+		text += fmt.Sprintf("; of %d of bursts %d full", s.Bursts, s.BurstsFull)
+	}
+	if s.Numbers > 0 {
+		text += fmt.Sprintf("; of %d compared by numbers %d within %d %%", s.Numbers, s.NumbersWithin, int(100*match.Tolerance))
+	}
+	return text
 }
