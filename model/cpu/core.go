@@ -178,7 +178,7 @@ func (c *Core) Softirqs() Softirqs { return c.soft }
 // Spend adds the cost of one occurrence of s to the core's debt.
 func (c *Core) Spend(s model.Stage) {
 	c.debt += c.costs[s]
-	c.log[uint8(c.n)] = newCharge(s, 1)
+	c.log[uint(c.n)%logSize] = newCharge(s, 1)
 	if c.n++; c.n >= c.limit {
 		c.attend()
 	}
@@ -187,7 +187,7 @@ func (c *Core) Spend(s model.Stage) {
 // SpendN adds the cost of n occurrences, or of n bytes for a stage per byte.
 func (c *Core) SpendN(s model.Stage, n int) {
 	c.debt += c.costs[s] * sim.Time(n)
-	c.log[uint8(c.n)] = newCharge(s, int64(n))
+	c.log[uint(c.n)%logSize] = newCharge(s, int64(n))
 	if c.n++; c.n >= c.limit {
 		c.attend()
 	}
@@ -196,7 +196,7 @@ func (c *Core) SpendN(s model.Stage, n int) {
 // Work adds time that the scenario states itself, such as a CPU hog's.
 func (c *Core) Work(d sim.Time) {
 	c.debt += d
-	c.log[uint8(c.n)] = newCharge(stageWork, int64(d))
+	c.log[uint(c.n)%logSize] = newCharge(stageWork, int64(d))
 	if c.n++; c.n >= c.limit {
 		c.attend()
 	}

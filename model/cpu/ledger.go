@@ -17,6 +17,13 @@ func (e charge) stage() model.Stage { return model.Stage(e) }
 
 func (e charge) count() int64 { return int64(e >> 8) }
 
+// logSize is how many charges the log holds. Not even a softirq in a task and a hardirq in
+// that, with all stages in each, fill it: adding stages must not break that. A power of two
+// makes the place of a charge cheap.
+const logSize = 512
+
+var _ [logSize - 3*(int(model.NumStages)+1) - 64]struct{}
+
 // ledger counts what is spent, by stage. A charge counts when the look that pays for
 // it is over, and not before: numbers read in the middle of a run then do not depend
 // on how far code has run ahead of the clock, and eager runs agree with lazy ones.
@@ -27,15 +34,14 @@ func (e charge) count() int64 { return int64(e >> 8) }
 //	[base, paid)  paid for, to be folded
 //	[paid, n)     of the present context, not paid for yet
 type ledger struct {
-	log           [256]charge
+	log           [logSize]charge
 	n, base, paid int
 	limit         int // where n needs attention: at once in an eager run
 	counts        [model.NumStages + 1]int64
 }
 
-// half is how full the log may be once it has been put in order. Not even a softirq in
-// a task and a hardirq in that, with all stages in each, fill it again.
-const half = len(ledger{}.log) / 2
+// half is how full the log may be once it has been put in order.
+const half = logSize / 2
 
 // fold empties the log of what is paid for.
 func (l *ledger) fold() {
